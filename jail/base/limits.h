@@ -1,0 +1,24 @@
+/* Every limit that is not a profile's choice, with its reason. */
+#ifndef BRIG_BASE_LIMITS_H
+#define BRIG_BASE_LIMITS_H
+
+/* A tool body is source text that a model wrote: 1 MiB is twenty times the longest seen, and bounds the compiler's memory. */
+#define LIMIT_BODY_BYTES (1u << 20)
+/* Arguments cross two pipes and are held three times (client, core, jail). */
+#define LIMIT_ARGS_BYTES (8u << 20)
+/* Nested arguments recurse in every parser; CPython's own json stops near 1000. */
+#define LIMIT_JSON_DEPTH 128
+/* One request line: body and arguments, JSON-escaped at worst six bytes a character, plus names. */
+#define LIMIT_FRAME_BYTES (LIMIT_ARGS_BYTES + 6 * LIMIT_BODY_BYTES + (1u << 20))
+/* A profile is written by hand. */
+#define LIMIT_PROFILE_BYTES (256u << 10)
+/* base <- pure <- stdlib <- python <- one of the operator's own, with room. */
+#define LIMIT_EXTENDS_DEPTH 8
+/* Error payloads of a jail: type, message, traceback. */
+#define LIMIT_ERROR_BYTES (64u << 10)
+/* Ids leased by one supervisor: its zygote, its core and this many slots. */
+#define LIMIT_SLOTS 62
+/* The prelude is read by people. */
+#define LIMIT_PRELUDE_BYTES (64u << 10)
+
+#endif

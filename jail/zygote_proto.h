@@ -1,0 +1,58 @@
+/* Core <-> zygote: fixed messages over one SOCK_SEQPACKET pair. No client byte
+ * ever travels here. Descriptors ride along as SCM_RIGHTS; a message with the
+ * wrong size, type or number of descriptors ends the zygote.
+ *
+ *   zygote -> core  READY                        the runtime is up and parked
+ *   zygote -> core  START_FAILED                 stage text, errno; then it exits
+ *   core -> zygote  SPAWN     fds: ZSPAWN_FDS    -> SPAWNED, fd: pidfd   (or SPAWNED with err)
+ *   core -> zygote  INSPECT                      -> INSPECTED, fd: seccomp listener
+ *   zygote -> core  EXITED                       raw wait status of a jail's PID 1
+ */
+#ifndef BRIG_JAIL_ZYGOTE_PROTO_H
+#define BRIG_JAIL_ZYGOTE_PROTO_H
+
+#include <stdint.h>
+
+#define ZYGOTE_MAGIC 0x42525a59u
+
+/* Descriptors that the zygote program is started with. */
+enum zygote_fd {
+	ZYGOTE_FD_CONTROL = 3,  /* SEQPACKET to core */
+	ZYGOTE_FD_SPEC = 4,     /* sealed memfd, struct jail_spec */
+	ZYGOTE_FD_LIFELINE = 5, /* read end of a pipe whose only writer is the keeper; hang-up: die */
+};
+
+/* Descriptors of a jail, by number, from the fds layer on. */
+enum jail_fd {
+	JAIL_FD_STDIN = 0,   /* /dev/null */
+	JAIL_FD_STDOUT = 1,
+	JAIL_FD_STDERR = 2,
+	JAIL_FD_REQUEST = 3, /* read end: struct request_head, body, arguments; closed before the tool runs */
+	JAIL_FD_RESULT = 4,  /* write end: one result frame (jail/frame.h) */
+	JAIL_FD_STATUS = 5,  /* gone before the request is read */
+};
+
+/* Order of the descriptors in SPAWN. */
+enum zspawn_fd { ZSPAWN_STDOUT, ZSPAWN_STDERR, ZSPAWN_REQUEST, ZSPAWN_RESULT, ZSPAWN_STATUS, ZSPAWN_FDS };
+
+enum zygote_kind { ZY_READY = 1, ZY_START_FAILED, ZY_SPAWN, ZY_SPAWNED, ZY_INSPECT, ZY_INSPECTED, ZY_EXITED };
+
+/* Bits of `namespaces`: the jail's differs from the zygote's own or, for time, has offsets set. */
+enum ns_bit { NS_USER, NS_MNT, NS_NET, NS_PID, NS_IPC, NS_UTS, NS_CGROUP, NS_TIME, NS_COUNT };
+#define NS_NAMES { "user", "mnt", "net", "pid", "ipc", "uts", "cgroup", "time" }
+
+struct zygote_msg {
+	uint32_t magic;
+	uint32_t kind;        /* enum zygote_kind */
+	uint64_t seq;         /* SPAWN and its answers: chosen by core, unique in the zygote's life */
+	uint32_t slot;        /* SPAWN: 0..LIMIT_SLOTS-1; selects the jail's host ids */
+	int32_t err;          /* SPAWNED, INSPECTED, START_FAILED: errno or 0 */
+	int32_t listener_fd;  /* INSPECT: number inside the jail, or -1 to only look */
+	uint32_t namespaces;  /* INSPECTED: 1u << enum ns_bit, read from /proc/PID/ns */
+	int32_t wait_status;  /* EXITED */
+	uint32_t stage;       /* START_FAILED: enum layer to name */
+	uint64_t fork_ns;     /* SPAWNED: time inside clone3 */
+	char op[48];          /* START_FAILED: the call */
+};
+
+#endif

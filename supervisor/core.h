@@ -1,0 +1,25 @@
+/* brigd: core, the unprivileged role: takes requests, decides, spawns through
+ * zygote and keeper, collects, judges, answers. Runs under an id of its own
+ * when brigd was started as root. */
+#ifndef BRIG_SUPERVISOR_CORE_H
+#define BRIG_SUPERVISOR_CORE_H
+
+#include "supervisor/profile.h"
+
+#include <stdint.h>
+
+/* What core gets from the keeper when it is forked; all descriptors are core's own from then on. */
+struct core_boot {
+	int client_fd;  /* private supervisor: the one client's SOCK_STREAM connection */
+	int keeper_fd;  /* SOCK_SEQPACKET, supervisor/keeper_proto.h */
+	struct profile_store *profiles; /* raw texts, read before the drop, parsed after */
+	unsigned warm;  /* parked jails to keep per profile; 0: every call is cold */
+	int as_root;    /* host ids per slot are in force */
+	uint32_t uid;   /* to become, with gid = uid, when as_root */
+	char cgroup_why[200], cgroup_fix[200]; /* struct cgroup_host, for doctor and refusals */
+};
+
+/* Core's life from fork to exit: drops, verifies the drop, loops. Returns the exit status. */
+int core_main(struct core_boot *boot);
+
+#endif

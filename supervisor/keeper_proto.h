@@ -1,0 +1,55 @@
+/* Core <-> keeper: fixed messages over one SOCK_SEQPACKET pair, one answer to
+ * each, in order. This is the whole privileged surface: slot numbers and
+ * numbers, never a path or a byte that a client wrote. The keeper treats core
+ * as hostile: ranges are checked, and a malformed message ends the keeper
+ * (and with it every jail).
+ *
+ *   ZYGOTE_START  fd: sealed spec    -> fd: core's end of the zygote's control socket
+ *   ZYGOTE_STOP                      kills the zygote of `gen` and all its jails, reaps it
+ *   CGROUP_NEW    slot, limits       -> back-end, which controllers hold
+ *   CGROUP_JOIN   slot, fd: pidfd    the keeper moves that process (a child of the zygote's PID namespace, or it refuses)
+ *   CGROUP_BEGIN  slot               usage counts from here (peak reset where the kernel can)
+ *   CGROUP_READ   slot               -> usage
+ *   CGROUP_KILL   slot               every process of the slot dies
+ *   CGROUP_DEL    slot               waits (bounded) until empty, reads usage, removes -> usage
+ */
+#ifndef BRIG_SUPERVISOR_KEEPER_PROTO_H
+#define BRIG_SUPERVISOR_KEEPER_PROTO_H
+
+#include "supervisor/cgroup.h"
+
+#include <stdint.h>
+
+#define KEEPER_MAGIC 0x4252474bu
+
+enum keeper_kind {
+	KP_ZYGOTE_START = 1,
+	KP_ZYGOTE_STOP,
+	KP_CGROUP_NEW,
+	KP_CGROUP_JOIN,
+	KP_CGROUP_BEGIN,
+	KP_CGROUP_READ,
+	KP_CGROUP_KILL,
+	KP_CGROUP_DEL,
+};
+
+struct keeper_msg {
+	uint32_t magic;
+	uint32_t kind;
+	uint32_t gen;  /* ZYGOTE_*: generation, chosen by core, only grows */
+	uint32_t slot; /* CGROUP_*: 0..LIMIT_SLOTS-1 */
+	struct cgroup_limits limits; /* CGROUP_NEW */
+};
+
+struct keeper_reply {
+	uint32_t magic;
+	uint32_t kind;
+	int32_t err; /* 0 or errno */
+	uint32_t cgroup_kind;    /* CGROUP_NEW: enum cgroup_kind */
+	uint32_t controllers;    /* CGROUP_NEW: enum cgroup_controller bits that hold */
+	struct cgroup_usage usage; /* CGROUP_READ, CGROUP_DEL */
+	uint32_t first_host_uid; /* ZYGOTE_START: host uid of slot 0; slot k has first+k (rootless: the same for all) */
+	char op[64];             /* what failed, when err */
+};
+
+#endif
