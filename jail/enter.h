@@ -1,0 +1,21 @@
+/* From the first instruction after clone to the parked jail: all layers, in the
+ * one order that works. Runs in the child of the zygote; never returns. */
+#ifndef BRIG_JAIL_ENTER_H
+#define BRIG_JAIL_ENTER_H
+
+#include "jail/base/compiler.h"
+#include "jail/spec.h"
+#include "jail/zygote_proto.h"
+
+/* Filled by the zygote before it clones; the child has its own copy. */
+struct jail_boot {
+	const struct jail_spec *spec;
+	int fds[ZSPAWN_FDS]; /* as received with SPAWN */
+	int null_fd;         /* /dev/null, becomes stdin */
+	int root_fd;         /* O_PATH of the zygote's own "/" */
+	int newroot_fd;      /* O_PATH of the base root inside the zygote's mount namespace */
+};
+
+void jail_enter(const struct jail_boot *boot) NORETURN;
+
+#endif

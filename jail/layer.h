@@ -1,0 +1,39 @@
+/* The layers of a jail. One file each (layer_<name>.c), each with the header
+ * Threat / Mechanism / Order / If missing / Verified by / Tests. jail/enter.c
+ * holds the order. An apply function returns only when its layer holds or when it
+ * is missing and the spec allows that (then its bit is set in *degraded);
+ * everything else ends in die_at(). Fork-safe: no malloc, no stdio. */
+#ifndef BRIG_JAIL_LAYER_H
+#define BRIG_JAIL_LAYER_H
+
+#include "jail/enter.h"
+#include "jail/status.h"
+
+struct layer_state {
+	const struct jail_boot *boot;
+	const struct jail_spec *spec;
+	uint32_t degraded;    /* LAYER_BIT()s that are missing and allowed to be */
+	uint32_t proven;      /* LAYER_BIT()s whose verify attempts were refused as they must be */
+	int listener_fd;      /* seccomp notification, -1 before */
+	int landlock_abi;     /* 0: none */
+};
+
+void layer_fds_apply(struct layer_state *st);     /* only the declared descriptors, at their numbers */
+void layer_session_apply(struct layer_state *st); /* setsid, no tty, empty keyring, signals reset */
+void layer_user_apply(struct layer_state *st);    /* groups, gid, uid: the mapped id, provably for good */
+void layer_names_apply(struct layer_state *st);   /* uts names, cgroup namespace */
+void layer_net_apply(struct layer_state *st);     /* empty; lo up if asked (libnl) */
+void layer_mount_apply(struct layer_state *st);   /* root, tmpfs, proc, pivot */
+void layer_rlimit_apply(struct layer_state *st);
+void layer_privs_apply(struct layer_state *st);   /* no_new_privs, dumpable, MDWE, speculation */
+void layer_caps_apply(struct layer_state *st);    /* bounding, securebits, ambient, empty sets (libcap) */
+void layer_landlock_apply(struct layer_state *st);
+void layer_seccomp_apply(struct layer_state *st);
+
+/* Attempts that must fail now, one for each layer that can be tried from inside; dies where one succeeds. */
+void verify_inside(struct layer_state *st);
+
+/* Reports `layer` as missing: sets degraded when the spec allows it, else dies by name. */
+void layer_missing(struct layer_state *st, enum layer layer, const char *op, int err);
+
+#endif
