@@ -118,7 +118,7 @@ $(LIBS):
 # are single programs too, unless their name starts with a lower-case "lib".
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/u-*.c tests/filter/u-*.c))
 TEST_PROGRAMS := $(UNIT) $(patsubst %.c,$(B)/%,$(filter-out tests/escape/lib%,$(wildcard tests/escape/*.c tests/integration/*.c tests/fault/*.c)))
-$(UNIT) $(TEST_PROGRAMS): $(B)/tests/%: $(B)/obj/tests/%.o $(LIBS)
+$(TEST_PROGRAMS): $(B)/tests/%: $(B)/obj/tests/%.o $(LIBS)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALLL) -o $@ $< -Wl,--start-group $(LIBS) -Wl,--end-group $$($(PKG) --libs $(TEST_PKG)) && chmod a+rx $(@D) $@

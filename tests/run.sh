@@ -122,34 +122,25 @@ programs() { # SUITE: one command a line
 	done
 }
 
-# Suites that are a build or a checker: one TAP line for the whole.
-tap_of() { # NAME NEED COMMAND...
-	local name=$1 need=$2
-	shift 2
-	echo 1..1
-	if [ -n "$need" ] && ! have "$need"; then
-		echo "ok 1 - $name # SKIP needs $need"
-	elif "$@"; then
-		echo "ok 1 - $name"
-	else
-		echo "not ok 1 - $name"
-		return 1
-	fi
+# A build or a checker as one TAP test.
+run_tap() { # SUITE NAME NEED TITLE COMMAND...
+	local script='title=$1; shift; echo 1..1; if "$@"; then echo "ok 1 - $title"; else echo "not ok 1 - $title"; exit 1; fi'
+	have "$3" || script='echo "1..0 # SKIP needs $0"'
+	run_program "$1" "$2" bash -c "$script" "$3" "${@:4}"
 }
-export -f tap_of have
 
 run_suite() {
 	local suite=$1 before=$((passed + failed + skipped)) f name
 	case $suite in
 	link) run_program link check-link tools/lint/check-link "$B" ;;
 	lint) run_program lint lint tools/lint/run "$B" ;;
-	demo) run_program demo demo tap_of "the demo stops every hostile body" userns "$PYTHON" tools/demo --brig "$BRIG" ;;
+	demo) run_tap demo demo userns "the demo stops every hostile body" "$PYTHON" tools/demo --brig "$BRIG" ;;
 	asan)
-		run_program asan build bash -c 'tap_of "sanitizer build" gcc make --no-print-directory B=$B/asan SANITIZE=address,undefined unit'
-		for f in "$B"/asan/tests/unit/u-*; do
+		run_tap asan build gcc "sanitizer build" make --no-print-directory B="$B/asan" SANITIZE=address,undefined unit
+		for f in "$B"/asan/tests/*/u-*; do
 			[ ! -x "$f" ] || run_program asan "${f##*/}" "$f"
 		done ;;
-	clang) run_program clang build bash -c 'tap_of "clang compiles everything without a warning" clang make --no-print-directory B=$B/clang CC=clang tests' ;;
+	clang) run_tap clang build clang "clang compiles everything without a warning" make --no-print-directory B="$B/clang" CC=clang tests ;;
 	vm) run_program vm vm tests/vm/vm.sh ;;
 	fuzz) run_program fuzz fuzz tests/fuzz/run.sh "$B/fuzz" "${FUZZ_SECONDS:-20}" ;;
 	*)
