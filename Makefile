@@ -33,9 +33,9 @@ PKG := env -u PKG_CONFIG_PATH PKG_CONFIG_LIBDIR=$(subst $(space),:,$(strip \
 # ---- flags -----------------------------------------------------------------------
 CLANG := $(findstring clang,$(CC))
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wvla $(if $(filter 1,$(DEV)),-Werror)
-# clang before 16 wants a second flag to promise that it knows about the first one.
-ZERO := -ftrivial-auto-var-init=zero $(if $(CLANG),-Xclang -enable-trivial-auto-var-init-zero-knowing-it-will-be-removed-from-clang)
-HARD := -fstack-protector-strong -fstack-clash-protection -fcf-protection -fPIE $(ZERO)
+# clang before 16 takes "zero" only with a flag that later versions do not know; "pattern" it always takes.
+INIT := -ftrivial-auto-var-init=$(if $(CLANG),pattern,zero)
+HARD := -fstack-protector-strong -fstack-clash-protection -fcf-protection -fPIE $(INIT)
 FORT := $(if $(SANITIZE),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
 SAN := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 LHARD := -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed
