@@ -102,6 +102,7 @@ leak_state() {
 }
 begin() { leak_state >"$work/.before"; }
 # The kernel ends a namespace after its last process: a few looks before a verdict.
+# shellcheck disable=SC2120 # the title is optional
 leak_check() {
 	local title=${1:-"nothing is left behind: processes, mounts, cgroups, ipc, descriptors"}
 	[ -e "$work/.before" ] || { not_ok "$title"; diag "begin was never called"; return 1; }
@@ -115,7 +116,7 @@ leak_check() {
 	return 1
 }
 finish() {
-	leak_check
+	leak_check "$@"
 	echo "1..$tap_n"
 	[ "$tap_bad" = 0 ] || exit 1
 	exit 0

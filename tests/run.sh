@@ -1,7 +1,8 @@
 #!/bin/bash
-# run.sh [SUITE...] - runs the suites that this machine can run, cheapest first, and says
+# run.sh [--tap] [SUITE...] - runs the suites that this machine can run, cheapest first, and says
 # what it left out. The last line is "N passed, N failed, N skipped"; exit 1 when anything
-# failed or a suite ran no test at all.
+# failed or a suite ran no test at all. With --tap the output is one TAP stream of all tests
+# instead (for a runner above this one: tests/vm).
 #
 # A test program prints TAP ("ok", "not ok", "# SKIP reason") or is a Python unittest. A skip
 # says what it lacks as "needs WORD ..."; where this machine has WORD (have(), below) such a
@@ -22,7 +23,7 @@ export SRC_DIR=$PWD BUILD_DIR=$PWD/$B BRIG=${BRIG:-$PWD/$B/brig} PYTHON=/usr/bin
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 CMOCKA_MESSAGE_OUTPUT=TAP
 unset CDPATH PYTHONPATH PYTHONHOME BRIG_STATE
-logs=$BUILD_DIR/test-logs
+logs=${BRIG_TEST_LOGS:-$BUILD_DIR/test-logs}
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/brig-test.XXXXXX")
 chmod 755 "$scratch"
 export TMPDIR=$scratch
@@ -31,6 +32,8 @@ trap 'exit 130' INT TERM
 
 passed=0 failed=0 skipped=0
 skips=() failures=()
+tap=
+if [ "${1:-}" = --tap ]; then tap=1; shift; fi
 
 have() { # WORD of a "needs WORD" skip: 0 this machine has it, 1 it has not (or nobody knows)
 	case $1 in
@@ -44,7 +47,7 @@ have() { # WORD of a "needs WORD" skip: 0 this machine has it, 1 it has not (or 
 	esac
 }
 
-# Reads one program's log: lines "passed N", "fail TEXT", "skip TEXT".
+# Reads one program's log: lines "pass TEXT", "passes N" (more of them, without a title), "fail TEXT", "skip TEXT".
 read_log() { # LOG EXIT-STATUS
 	awk -v rc="$2" '
 	function trim(s) { sub(/^[ \t-]+/, "", s); sub(/[ \t\r]+$/, "", s); return s }
@@ -65,7 +68,7 @@ read_log() { # LOG EXIT-STATUS
 			skips++; print "skip " name ": " rest
 		} else if (match(line, /# *[Tt][Oo][Dd][Oo]/)) { skips++; print "skip " trim(line) }
 		else if (bad) { fails++; print "fail " trim(line) }
-		else pass++
+		else { pass++; print "pass " trim(line) }
 		why = ""
 		next
 	}
@@ -74,14 +77,22 @@ read_log() { # LOG EXIT-STATUS
 	/^(FAIL|ERROR): / && !planned { fails++; print "fail " $2 " " $3 }
 	/^(OK|FAILED) \(.*skipped=/ { s = $0; sub(/.*skipped=/, "", s); skips += s + 0; for (i = 0; i < s + 0; i++) print "skip unittest: see the log" }
 	END {
-		if (unittest != "") pass = unittest - fails - skips
+		if (unittest != "") { pass = unittest - fails - skips; print "passes " pass }
 		if (rc == 124 || rc == 137) { fails++; print "fail timed out or killed after " pass + 0 " passed tests" }
 		else if (rc != 0 && !fails) { fails++; print "fail exit status " rc }
 		else if (rc == 0 && fails) print "fail exit status 0 in spite of a failed test"
 		if (planned && plan != ran) print "fail planned " plan " tests, ran " ran + 0
 		if (!ran && !skips && !fails) print "fail ran no test"
-		print "passed " pass + 0
 	}' "$1"
+}
+
+tap_line() { # STATUS TEXT
+	[ -z "$tap" ] || { tap_n=$((${tap_n:-0} + 1)); echo "$1 $tap_n - $2"; }
+}
+fail() { # TEXT: of run_program's current program
+	f=$((f + 1))
+	failures+=("$suite/$name: $1")
+	tap_line "not ok" "$suite/$name: $1"
 }
 
 run_program() { # SUITE NAME COMMAND...
@@ -91,21 +102,23 @@ run_program() { # SUITE NAME COMMAND...
 	timeout -k 10 "${limit[$suite]:-300}" "$@" >"$log" 2>&1 </dev/null || rc=$?
 	while read -r kind text; do
 		case $kind in
-		passed) p=$text ;;
-		fail) f=$((f + 1)); failures+=("$suite/$name: $text") ;;
+		pass) p=$((p + 1)); tap_line "ok" "$suite/$name: $text" ;;
+		passes) p=$((p + text)); tap_line "ok" "$suite/$name: $text tests" ;;
+		fail) fail "$text" ;;
 		skip)
 			reason=${text#*: }
 			read -r word need _ <<<"${reason//[:,;]/ }"
 			if [ "$word" = needs ] && have "$need"; then
-				f=$((f + 1)); failures+=("$suite/$name: skipped \"$text\", but this machine has $need")
+				fail "skipped \"$text\", but this machine has $need"
 			elif [ "$word" != needs ] && [ -n "${BRIG_MUST_WORK:-}" ]; then
-				f=$((f + 1)); failures+=("$suite/$name: skipped without a need: $text")
+				fail "skipped without a need: $text"
 			else
-				s=$((s + 1)); skips+=("$suite/$name: $text")
+				s=$((s + 1)); skips+=("$suite/$name: $text"); tap_line "ok" "$suite/$name: ${text%%: *} # SKIP $reason"
 			fi ;;
 		esac
 	done < <(read_log "$log" "$rc")
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+	[ -z "$tap" ] || { [ "$f" = 0 ] || tail -n 40 "$log" | sed 's/^/#   | /'; return; }
 	printf '%-40s %4d passed %3d failed %3d skipped %8.1f s\n' "$suite/$name" "$p" "$f" "$s" \
 		"$(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }')"
 	[ "$f" = 0 ] || { tail -n 30 "$log" | sed 's/^/    | /'; }
@@ -152,16 +165,22 @@ run_suite() {
 	[ $((passed + failed + skipped)) -gt "$before" ] || {
 		failed=$((failed + 1))
 		failures+=("$suite: the suite ran no test")
+		tap_line "not ok" "$suite: the suite ran no test"
 	}
 }
 
 if [ $# = 0 ]; then
 	set -- "${all_suites[@]}"
 	# In a guest of the vm suite (tests/vm/guest.sh) there is nothing to compile with and no second guest.
-	[ -z "${BRIG_IN_VM:-}" ] || set -- unit filter escape integration
+	[ -z "${BRIG_IN_VM:-}" ] || set -- unit escape integration
 fi
 for suite; do run_suite "$suite"; done
 
+if [ -n "$tap" ]; then
+	echo "1..${tap_n:-0}"
+	[ "$failed" = 0 ]
+	exit
+fi
 echo
 [ ${#skips[@]} = 0 ] || { echo "Skipped:"; printf '  %s\n' "${skips[@]}"; }
 [ ${#failures[@]} = 0 ] || { echo "Failed (logs in $B/test-logs):"; printf '  %s\n' "${failures[@]}"; }
