@@ -40,7 +40,7 @@ $(B)/obj/prelude.o: jail/prelude.py
 	@mkdir -p $(@D)
 	$(Q)cd jail && $(LD) -r -b binary -z noexecstack -o $(abspath $@) prelude.py
 
-$(B)/obj/jail/python.o $(B)/obj/jail/zygote_main.o: PYC = $(shell $(PKG) --cflags python3-embed)
+$(B)/obj/jail/python.o $(B)/obj/jail/python_host.o: PYC = $(shell $(PKG) --cflags python3-embed)
 $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALLC) $(PYC) $(shell $(PKG) --cflags libnl-3.0) -c -o $@ $<
