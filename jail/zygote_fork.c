@@ -18,9 +18,6 @@
 #include <sys/wait.h>
 #include <time.h>
 
-/* The tool's own ids inside every jail. */
-#define JAIL_ID 1000
-
 /* linux_dirent64 of getdents64(2), which no header exports. */
 struct dirent_raw {
 	uint64_t ino;
