@@ -71,8 +71,9 @@ def configure(name, full, imports, preload, host):
     """host gives what only C can: bare(builtin function), gate(decide), say (a print of one write), shut()."""
     global profile, restricted, allowed, parents, tool_builtins, first_stdout, first_stderr
     profile, restricted = name, not full
-    allowed = frozenset(imports)
-    parents = frozenset(full_name[:i] for full_name in imports for i, c in enumerate(full_name) if c == ".")
+    # "pkg.*" says the same as "pkg": a module and what lies below it.
+    allowed = frozenset(each.removesuffix(".*") for each in imports)
+    parents = frozenset(each[:i] for each in allowed for i, c in enumerate(each) if c == ".")
     for module in preload:
         preload_module(module)
     first_stdout, first_stderr = sys.stdout, sys.stderr
