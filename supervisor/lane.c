@@ -43,7 +43,7 @@ static int dir_below(const char *parent, const char *name)
 
 static int dir_open(struct err *err)
 {
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
 	char name[32];
 	int fd = -ENOENT;
 

@@ -38,7 +38,7 @@ static int program_open(const char *path, char *name, size_t cap)
 		char *slash = strrchr(name, '/');
 		if (!slash || (size_t)(slash - name) + sizeof("/brig-zygote") > cap)
 			return -ENAMETOOLONG;
-		strcpy(slash, "/brig-zygote");
+		snprintf(slash, sizeof("/brig-zygote"), "/brig-zygote");
 	}
 	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	return fd < 0 ? -errno : fd;

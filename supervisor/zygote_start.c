@@ -39,7 +39,8 @@ static void NORETURN child_die(int sync_fd, const char *op)
 {
 	struct start_failed f = { .err = errno };
 
-	strncpy(f.op, op, sizeof(f.op) - 1);
+	size_t len = strlen(op);
+	memcpy(f.op, op, len < sizeof(f.op) ? len : sizeof(f.op) - 1);
 	(void)send(sync_fd, &f, sizeof(f), MSG_NOSIGNAL);
 	_exit(1);
 }
@@ -85,10 +86,11 @@ static void child_place_fds(struct child_args *a)
 
 static void child_reset_signals(void)
 {
+	const struct sigaction dfl = { .sa_handler = SIG_DFL };
 	sigset_t none;
 
 	for (int sig = 1; sig < NSIG; sig++)
-		(void)signal(sig, SIG_DFL);
+		(void)sigaction(sig, &dfl, NULL);
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
