@@ -90,7 +90,7 @@ static size_t partial_prefix(const char *s, size_t len)
 	return n;
 }
 
-static void print_cut(struct capture *c, struct jbuf *out)
+static void print_cut(const struct capture *c, struct jbuf *out)
 {
 	_cleanup_free_ char *text = malloc(c->cap + NOTE_BYTES + 1);
 	size_t head = c->tail_cap, tail = c->tail_cap, note;
@@ -118,7 +118,7 @@ static void print_cut(struct capture *c, struct jbuf *out)
 	jbuf_string(out, text, head + note + tail);
 }
 
-void capture_print(struct capture *c, struct jbuf *out)
+void capture_print(const struct capture *c, struct jbuf *out)
 {
 	char hex[SHA256_DIGEST_STRING_LENGTH];
 	SHA2_CTX copy = c->sha;

@@ -24,6 +24,6 @@ void capture_done(struct capture *c);
 void capture_add(struct capture *c, const char *bytes, size_t len);
 bool capture_truncated(const struct capture *c);
 /* Appends {"text":...,"bytes":...,"truncated":...,"sha256":...}. Valid UTF-8 whatever came. */
-void capture_print(struct capture *c, struct jbuf *out);
+void capture_print(const struct capture *c, struct jbuf *out);
 
 #endif

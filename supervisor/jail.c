@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,13 @@
 #define DEATH_MAX_S 10
 
 static void jail_fail(struct jail *j, enum layer layer, const struct err *why);
+
+const char *jail_state_name(enum jail_state state)
+{
+	static const char *const names[] = { "waiting", "spawning", "entering", "locked", "parking", "parked", "running", "dying", "gone" };
+
+	return names[state];
+}
 
 static void tell(struct jail *j, enum jail_news news)
 {
@@ -241,12 +249,13 @@ static void on_spawned(struct jail *j, const struct zygote_msg *msg, int *pidfd)
 		fail_text(j, LAYER_PID, EPIPE, "the jail left before it entered its layers");
 }
 
-static void on_notification(evutil_socket_t fd, short what UNUSED, void *arg)
+/* RECV cannot block here: poll says that a request waits, and one whose sender
+ * has died since is answered with ENOENT (seccomp_notify_recv in kernel/seccomp.c). */
+static void take_notification(struct jail *j)
 {
-	struct jail *j = arg;
 	struct seccomp_notif notif = { 0 };
 
-	if (ioctl(fd, SECCOMP_IOCTL_NOTIF_RECV, &notif) < 0) {
+	if (ioctl(j->listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &notif) < 0) {
 		if (errno != EINTR && errno != EAGAIN && errno != ENOENT)
 			close_event(&j->listener_ev, &j->listener_fd);
 		return;
@@ -258,6 +267,23 @@ static void on_notification(evutil_socket_t fd, short what UNUSED, void *arg)
 	j->denied_nr = notif.data.nr;
 	j->denied_pid = (pid_t)notif.pid;
 	tell(j, JAIL_NEWS_DENIED);
+}
+
+static void on_notification(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
+{
+	jail_check_denied(arg);
+}
+
+void jail_check_denied(struct jail *j)
+{
+	struct pollfd p = { .fd = j->listener_fd, .events = POLLIN };
+
+	if (j->listener_fd < 0 || poll(&p, 1, 0) <= 0)
+		return;
+	if (p.revents & POLLIN)
+		take_notification(j);
+	else /* hang-up: nobody runs under the filter any more */
+		close_event(&j->listener_ev, &j->listener_fd);
 }
 
 /* Every namespace must differ from the zygote's, or be missing by leave of the profile. */
@@ -304,7 +330,6 @@ static void on_inspected(struct jail *j, const struct zygote_msg *msg, int *fds,
 	}
 	j->listener_fd = fd_take(&fds[0]);
 	j->tmp_fd = fd_take(&fds[1]);
-	fd_nonblock(j->listener_fd);
 	watch(j, j->listener_fd, &j->listener_ev, on_notification);
 	j->receipt.namespaces = msg->namespaces;
 	if (!namespaces_hold(j) || !receipt_holds(j))

@@ -71,6 +71,8 @@ struct jail *jail_take_parked(struct zygote *z, jail_fn fn, void *arg);
 int jail_begin(struct jail *jail, struct err *err);
 /* Asks the keeper for the usage so far. */
 void jail_usage(struct jail *jail);
+/* Takes a notification that waits on the listener right now (news DENIED). */
+void jail_check_denied(struct jail *jail);
 /* Every process of it dies now; ENDED and GONE follow. Harmless when it is dying already. */
 void jail_kill(struct jail *jail);
 /* No more news to the owner; the jail is killed and cleaned up on its own. */
@@ -81,6 +83,7 @@ void jail_refill(struct zygote *z, unsigned want);
 void jail_zygote_changed(struct zygote *z);
 /* A message of the zygote about one of its jails. fds are taken. */
 void jail_zygote_msg(struct zygote *z, const struct zygote_msg *msg, int *fds, unsigned nfds);
+const char *jail_state_name(enum jail_state state);
 /* /tmp of the jail has no block or no inode left now. */
 bool jail_tmp_full(const struct jail *jail);
 
