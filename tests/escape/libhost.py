@@ -132,7 +132,7 @@ class Host:
         st = os.stat('/')
         return {'canary': self.canary, 'dir': self.dir, 'scratch': self.scratch, 'fifo': self.dir + '/fifo', 'unix': self.dir + '/sock',
                 'unix_dgram': self.dir + '/dgram', 'abstract': self.abstract, 'abstract_dgram': self.abstract + 'd', 'tcp_port': self.tcp_port,
-                'tcp6_port': self.tcp6_port, 'udp_port': self.udp_port, 'victim': self.victim.pid, 'victim_sid': os.getsid(0),
+                'tcp6_port': self.tcp6_port, 'udp_port': self.udp_port, 'victim': self.victim.pid,
                 'shm_key': self.key, 'mq': self.mq, 'shm_name': os.path.basename(self.shm), 'leak_fd': self.leak_fd,
                 'leak_dirfd': self.leak_dirfd, 'mark_fd': self.mark_w, 'mark_path': self.dir + '/mark', 'suid_id': self.suid,
                 'cgroup': self.cgroup, 'hostname': socket.gethostname(), 'repo': self.repo, 'env_secret': self.secret,
@@ -149,10 +149,11 @@ class Host:
 
         def terminal():
             os.setsid()
+            if os.getuid() == 0:
+                os.setgroups([0, 4, 24])  # to be seen, if they are inherited
             fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
             signal.signal(signal.SIGTTOU, signal.SIG_IGN)
-        # The victim's session is what an attack compares itself with: it learns our own.
         p = subprocess.Popen(argv, stdin=r, stdout=subprocess.PIPE, stderr=slave, cwd=self.dir, preexec_fn=terminal,
                              pass_fds=(self.leak_fd, self.leak_dirfd, self.mark_w),
                              env={**os.environ, 'BRIG_ESC_SECRET': self.secret + '-env'})

@@ -4,11 +4,9 @@
  *
  * LAYER is a name of jail/base/names.h, or "none" for the control. The attack runs in an embedded interpreter that was
  * started before the layer went on, so that nothing but the layer can be what stops it. The layer is the jail's own
- * code (layer_*.c), the filter is that of the profile, the cgroup is supervisor/cgroup.h's. A mount namespace and a uts
+ * code (layer_*.c), the filter is the widest one without sockets, the cgroup is supervisor/cgroup.h's. A mount namespace and a uts
  * namespace of its own, copied from the host, keep what an attack without a layer does away from this machine.
  *
- *   --profile FILE  limits and filter (default: a small jail without a filter)
- *   --profiles DIR  where its "extends" are found
  *   --uid N         run the attack as that ordinary user
  *   --timeout MS    kill it then (5000)
  *   --linger MS     afterwards, wait that long for what it left running
@@ -21,7 +19,7 @@
 #include "jail/base/fd.h"
 #include "jail/layer.h"
 #include "supervisor/cgroup.h"
-#include "supervisor/profile.h"
+#include "supervisor/profile_seccomp.h"
 #include "supervisor/wire/json.h"
 
 #include <fcntl.h>
@@ -30,6 +28,7 @@
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
+#include <seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,10 +46,10 @@
 #define TEXT_MAX 8192
 
 static struct {
-	const char *layer, *body, *kwargs, *profile, *profiles;
+	const char *layer, *body, *kwargs;
 	unsigned uid;
 	int timeout_ms, linger_ms;
-} opt = { .timeout_ms = 5000, .profiles = "profiles" };
+} opt = { .timeout_ms = 5000 };
 
 struct run {
 	int result[2], status[2], sync[2]; /* pipes and socket pairs: [0] ours, [1] the attack's */
@@ -76,7 +75,7 @@ static bool layer_is(const char *name)
 
 /* ---- before the fork: limits, interpreter, namespaces ---- */
 
-static char *file_text(const char *path, size_t *ret_len)
+static char *file_text(const char *path)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct stat st;
@@ -88,36 +87,29 @@ static char *file_text(const char *path, size_t *ret_len)
 	if (!text || fd_read_all(fd, text, (size_t)st.st_size) < 0)
 		fatal(path);
 	text[st.st_size] = '\0';
-	if (ret_len)
-		*ret_len = (size_t)st.st_size;
 	return text;
 }
 
-static void spec_load(void)
+/* All groups but those that make sockets: what a profile may grant at most where it grants no network. */
+static void spec_make(void)
 {
-	struct profile_store *store;
-	struct profile *profile;
+	static const char *const groups[] = { "@base", "@files-read", "@files-write", "@events", "@threads", "@processes",
+					      "@exec-memory" };
+	const struct spec_limits small = { .memory_bytes = 128u << 20, .tmp_bytes = 16u << 20, .file_bytes = 16u << 20,
+					   .stack_bytes = 8u << 20, .tmp_inodes = 1024, .pids = 16, .open_files = 64,
+					   .cpu_ms = 1000, .cpu_quota_pct = 100, .wall_ms = 5000 };
+	static struct seccomp_grants grants;
 	struct err err = { 0 };
-	size_t len;
 
-	if (!opt.profile) {
-		const struct spec_limits small = { .memory_bytes = 128u << 20, .tmp_bytes = 16u << 20, .file_bytes = 16u << 20,
-						   .stack_bytes = 8u << 20, .tmp_inodes = 1024, .pids = 16, .open_files = 64,
-						   .cpu_ms = 1000, .cpu_quota_pct = 100, .wall_ms = 5000 };
-		spec.limits = small;
-		spec.flags = SPEC_MDWE | SPEC_LO_UP;
-		return;
-	}
-	_cleanup_close_ int dir = open(opt.profiles, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_free_ char *text = file_text(opt.profile, &len);
-	if (dir < 0)
-		fatal(opt.profiles);
-	if (profile_store_read(dir, opt.profiles, &store, &err) < 0 ||
-	    profile_load_text(store, opt.profile, text, len, &profile, &err) < 0) {
+	spec.limits = small;
+	spec.flags = SPEC_MDWE;
+	spec.best_effort = LAYER_BIT(LAYER_SPECULATION);
+	for (size_t i = 0; i < ARRAY_LEN(groups); i++)
+		seccomp_grant_group(&grants, syscall_group_find(groups[i]));
+	if (seccomp_compile(&grants, spec.filter, SPEC_FILTER_MAX, &spec.filter_len, &err) < 0) {
 		fprintf(stderr, "onelayer: %s: %s\n", err.where, err.detail);
 		exit(70);
 	}
-	spec = *profile_spec(profile);
 }
 
 static void interpreter_start(void)
@@ -203,7 +195,7 @@ static void namespaces_make(void)
 			fatal(table[i].layer);
 	if (layer_is("time"))
 		time_offsets();
-	if (layer_is("mount") || layer_is("proc"))
+	if (layer_is("mount"))
 		base_root();
 }
 
@@ -217,9 +209,9 @@ static void user_become(unsigned uid)
 
 static void layer_enter(struct layer_state *st)
 {
-	const bool unprivileged = layer_is("landlock") || layer_is("seccomp");
+	const bool needs_promise = layer_is("landlock") || layer_is("seccomp");
 
-	if (unprivileged && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+	if (needs_promise && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		fatal("no_new_privs");
 	if (layer_is("fds"))
 		layer_fds_apply(st);
@@ -231,7 +223,7 @@ static void layer_enter(struct layer_state *st)
 		layer_names_apply(st);
 	else if (layer_is("net"))
 		layer_net_apply(st);
-	else if (layer_is("mount") || layer_is("proc"))
+	else if (layer_is("mount"))
 		layer_mount_apply(st);
 	else if (layer_is("rlimit"))
 		layer_rlimit_apply(st);
@@ -274,12 +266,15 @@ static void attack_run(const char *body, const char *kwargs, int result_fd)
 
 static NORETURN void attack_main(struct run *r)
 {
-	_cleanup_free_ char *body = file_text(opt.body, NULL), *kwargs = file_text(opt.kwargs, NULL);
+	_cleanup_free_ char *body = file_text(opt.body), *kwargs = file_text(opt.kwargs);
 	struct jail_boot boot = { .spec = &spec, .null_fd = open("/dev/null", O_RDWR | O_CLOEXEC), .root_fd = -1, .newroot_fd = -1 };
 	struct layer_state st = { .boot = &boot, .spec = &spec, .listener_fd = -1 };
 	char go;
 
 	PyOS_AfterFork_Child();
+	/* Here, since the other side must keep its files: this one has read all that it needs. */
+	if (layer_is("mount"))
+		namespaces_make();
 	boot.fds[ZSPAWN_STDOUT] = boot.fds[ZSPAWN_STDERR] = 2;
 	boot.fds[ZSPAWN_REQUEST] = r->sync[1];
 	boot.fds[ZSPAWN_RESULT] = r->result[1];
@@ -330,7 +325,7 @@ static void cgroup_put(struct run *r)
 	const struct cgroup_limits limits = { spec.limits.memory_bytes, spec.limits.pids, spec.limits.cpu_quota_pct };
 	struct err err = { 0 };
 
-	if (cgroup_host_open(&r->cgroups, "escape") < 0 || r->cgroups.kind == CGROUP_NONE ||
+	if (cgroup_host_open(&r->cgroups, "escape", 0) < 0 || r->cgroups.kind == CGROUP_NONE ||
 	    cgroup_new(&r->cgroups, 0, &limits, &r->cgroup, &err) < 0 || cgroup_join(r->cgroup, r->pidfd, r->pid, &err) < 0 ||
 	    cgroup_begin(r->cgroup, &err) < 0) {
 		fprintf(stderr, "onelayer: cgroup: %s %s\n", err.detail, r->cgroups.why);
@@ -383,7 +378,7 @@ static bool denied_read(struct run *r)
 
 	if (ioctl(r->listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &note) < 0)
 		return false;
-	name = profile_syscall_name(note.data.arch, note.data.nr);
+	name = seccomp_syscall_resolve_num_arch(note.data.arch, note.data.nr);
 	result_put(r, "denied", "name", name ? name : "?", strlen(name ? name : "?"));
 	return true;
 }
@@ -478,14 +473,13 @@ static void rest_reap(struct run *r)
 
 static void options_read(int argc, char **argv)
 {
-	static const struct option table[] = { { "profile", 1, NULL, 'p' }, { "profiles", 1, NULL, 'd' }, { "uid", 1, NULL, 'u' },
-					       { "timeout", 1, NULL, 't' }, { "linger", 1, NULL, 'l' },   { 0 } };
+	static const struct option table[] = {
+		{ "uid", 1, NULL, 'u' }, { "timeout", 1, NULL, 't' }, { "linger", 1, NULL, 'l' }, { 0 }
+	};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", table, NULL)) != -1) {
 		switch (c) {
-		case 'p': opt.profile = optarg; break;
-		case 'd': opt.profiles = optarg; break;
 		case 'u': opt.uid = (unsigned)strtoul(optarg, NULL, 10); break;
 		case 't': opt.timeout_ms = (int)strtol(optarg, NULL, 10); break;
 		case 'l': opt.linger_ms = (int)strtol(optarg, NULL, 10); break;
@@ -507,13 +501,13 @@ int main(int argc, char **argv)
 
 	options_read(argc, argv);
 	jbuf_init(&r.out, 6 * TEXT_MAX + 1024);
-	spec_load();
+	spec_make();
 	interpreter_start();
 	if (pipe2(r.result, O_CLOEXEC) < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, r.status) < 0 ||
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, r.sync) < 0)
 		fatal("pipes");
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-	if (!layer_is("mount") && !layer_is("proc"))
+	if (!layer_is("mount"))
 		namespaces_make();
 	PyOS_BeforeFork();
 	r.pid = fork();

@@ -135,8 +135,6 @@ class Runner:
             argv += ['--uid', str(USER_ID)]
         if attack.name == 'res_survivor':
             argv += ['--linger', str(int(1500 * self.args.factor))]
-        if layer in ('seccomp', 'landlock'):
-            argv += ['--profiles', REPO + '/profiles', '--profile', self.profile(attack.profile)]
         reply, why = self.call(argv + [layer, body, kw], 20)
         words = words_one(reply) if reply else ['broken: ' + why]
         if attack.name == 'res_survivor':

@@ -18,7 +18,7 @@ def fs_read_shadow_sendfile(kw):
 
 
 def fs_read_proc_root(kw):
-    return attempt('/proc/self/root', lambda: open('/proc/self/root/proc/1/root/' + kw['canary']).read(20))
+    return attempt('/proc/self/root', lambda: open('/proc/self/task/%d/root%s' % (os.getpid(), kw['canary'])).read(20))
 
 
 def fs_read_victim_root(kw):
@@ -122,7 +122,7 @@ def fs_open_by_handle(kw):
     mid = ctypes.c_int()
     sysc(303, -100, b'/tmp', h, ctypes.byref(mid), 0)
     fd = os.open('/', os.O_RDONLY)
-    return verdict('open_by_handle_at', sysc(304, fd, h, 0), ('ESTALE', 'EINVAL', 'EOPNOTSUPP'))
+    return verdict('open_by_handle_at', sysc(304, fd, h, 0), ('ESTALE', 'EINVAL', 'EOPNOTSUPP', 'ENOTSUP'))
 
 
 def fs_chroot_breakout(kw):
@@ -189,12 +189,12 @@ def fs_core_pattern_write(kw):
     return attempt('core_pattern', lambda: os.close(os.open('/proc/sys/kernel/core_pattern', os.O_WRONLY)))
 
 
-def fs_sysrq_write(kw):
-    return attempt('sysrq-trigger', lambda: os.close(os.open('/proc/sysrq-trigger', os.O_WRONLY)))
+def fs_drop_caches_write(kw):
+    return attempt('drop_caches', lambda: os.close(os.open('/proc/sys/vm/drop_caches', os.O_WRONLY)))
 
 
-def fs_proc_kcore(kw):
-    return attempt('kcore', lambda: os.close(os.open('/proc/kcore', os.O_RDONLY)))
+def fs_proc_pages(kw):
+    return attempt('kpageflags', lambda: os.close(os.open('/proc/kpageflags', os.O_RDONLY)))
 
 
 def fs_proc_exe_write(kw):
@@ -251,7 +251,7 @@ def fs_unix_connect_path(kw):
     def go():
         s = socket.socket(socket.AF_UNIX)
         s.connect(kw['unix'])
-        return s.recv(20)
+        return 'connected'
     return attempt('connect', go)
 
 
@@ -338,7 +338,7 @@ def fs_xattr_user(kw):
 
 def fs_quota_fd(kw):
     fd = os.open('/', os.O_RDONLY)
-    return verdict('quotactl_fd', sysc(443, fd, 0x80000700, 0, None), ('EINVAL', 'ESRCH', 'EOPNOTSUPP'))
+    return verdict('quotactl_fd', sysc(443, fd, 0x80000700, 0, None), ('EINVAL', 'ESRCH', 'EOPNOTSUPP', 'ENOTSUP'))
 
 
 def fs_fanotify(kw):

@@ -27,7 +27,7 @@ def leak_stack_strings(kw):
     """argv, environment and program name as the kernel left them at the top of the stack."""
     _libc.getauxval.restype = ctypes.c_ulong
     at = _libc.getauxval(31)
-    text = ctypes.string_at(at, 60).split(b'\0')[0] if at else b''
+    text = ctypes.string_at(at) if at else b''
     here = kw['repo'].encode()
     return esc('program is %r' % text) if here in text or b'/home' in text or b'/root' in text else con('program is %r' % text[:30])
 
@@ -179,9 +179,10 @@ def leak_statfs_device(kw):
 
 
 def leak_session_ids(kw):
-    if os.getsid(0) == kw['victim_sid'] or os.getpgid(0) == kw['victim_sid']:
-        return esc('session %d of the caller' % os.getsid(0))
-    return con('own session')
+    """0 is what a namespace shows of a session that began outside of it."""
+    sid, pgid = os.getsid(0), os.getpgid(0)
+    mine = (1, os.getpid())
+    return con('own session') if sid in mine and pgid in mine else esc('session %d, group %d of the caller' % (sid, pgid))
 
 
 def leak_supplementary_groups(kw):

@@ -72,10 +72,10 @@ def ns_setns_proc_path(kw):
     return attempt('/proc/PID/ns/net', lambda: os.open('/proc/%d/ns/net' % kw['victim'], os.O_RDONLY))
 
 
-def ns_ioctl_parent(kw):
-    """NS_GET_PARENT climbs to the namespace above."""
+def ns_ioctl_owner(kw):
+    """NS_GET_USERNS climbs from a namespace to the user namespace that owns it."""
     import fcntl
-    return attempt('NS_GET_PARENT', lambda: fcntl.ioctl(os.open('/proc/self/ns/user', os.O_RDONLY), 0xb702))
+    return attempt('NS_GET_USERNS', lambda: fcntl.ioctl(os.open('/proc/self/ns/net', os.O_RDONLY), 0xb701))
 
 
 def ns_sethostname(kw):
@@ -86,21 +86,22 @@ def ns_setdomainname(kw):
     return verdict('setdomainname', sysc(171, b'owned', -1), ('EINVAL',))
 
 
-def cap_capset(kw):
+def _capset():
     head = ctypes.create_string_buffer(struct.pack('Ii', 0x20080522, 0), 8)
     data = ctypes.create_string_buffer(struct.pack('6I', 1 << 21, 1 << 21, 0, 0, 0, 0), 24)
     return verdict('capset', sysc(126, head, data))
 
 
+def cap_capset(kw):
+    return _capset()
+
+
 def cap_capset_thread(kw):
     """The same from a second thread: credentials are per thread."""
     got = []
-    try:
-        t = threading.Thread(target=lambda: got.append(cap_capset(kw)))
-        t.start()
-        t.join()
-    except RuntimeError:
-        got = [cap_capset(kw)]
+    t = threading.Thread(target=lambda: got.append(_capset()))
+    t.start()
+    t.join()
     return got[0]
 
 
