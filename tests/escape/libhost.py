@@ -23,27 +23,34 @@ _libc.syscall.restype = ctypes.c_long
 IPC_CREAT, IPC_RMID = 0o1000, 0
 
 
-def children_of_brig():
-    """Processes and cgroups of Brig that are alive now."""
-    got = []
+def descendants():
+    """Living processes below this one. We are their reaper (subreaper), so an orphan does not get away: PID -> name."""
+    parents, names = {}, {}
     for pid in os.listdir('/proc'):
         if not pid.isdigit():
             continue
         try:
-            with open('/proc/%s/comm' % pid) as f:
-                comm = f.read().strip()
             with open('/proc/%s/stat' % pid) as f:
-                state = f.read().rsplit(')', 1)[1].split()[0]
+                name, _, rest = f.read().rpartition(')')
         except OSError:
             continue
-        if state != 'Z' and (comm in ('brig', 'brigd', 'brig-zygote', 'jail') or comm.startswith(('brigd:', 'zygote', 'jail:'))):
-            got.append('%s %s' % (pid, comm))
-    return got
+        state, ppid = rest.split()[:2]
+        if state != 'Z':
+            parents[int(pid)], names[int(pid)] = int(ppid), name.partition('(')[2]
+    below = {}
+    for pid in parents:
+        at = pid
+        while at in parents and at != os.getpid():
+            at = parents[at]
+        if at == os.getpid() and pid != at:
+            below[pid] = names[pid]
+    return below
 
 
 class Host:
     def __init__(self, base, repo):
         self.base, self.repo = base, repo
+        _libc.prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
         self.dir = base + '/host'
         os.mkdir(self.dir)
         os.chmod(self.dir, 0o777)
@@ -69,7 +76,6 @@ class Host:
         os.chmod(self.suid, 0o4755)
         self.cgroup = self._cgroup()
         self.terminal = b''
-        self.before = set(children_of_brig())
 
     def _write(self, path, text):
         with open(path, 'w', encoding='utf-8') as f:
@@ -256,8 +262,8 @@ class Host:
                     return 'cgroup %s: %s' % (self.cgroup, e)
         shutil.rmtree(self.base, ignore_errors=True)
         for _ in range(30):
-            left = set(children_of_brig()) - self.before
+            left = descendants()
             if not left:
                 return ''
             time.sleep(0.1)
-        return ', '.join(sorted(left))
+        return ', '.join('%s (%d)' % (name, pid) for pid, name in left.items())

@@ -89,12 +89,12 @@ def leak_passwd(kw):
 
 def leak_uptime_clock(kw):
     t = time.clock_gettime(time.CLOCK_BOOTTIME)
-    return esc('up for %d s' % t) if abs(t - kw['boottime']) < 3600 else con('own boot time')
+    return esc('up for %d s' % t) if t >= kw['boottime'] - 0.5 else con('own boot time')
 
 
 def leak_uptime_monotonic(kw):
     t = time.clock_gettime(time.CLOCK_MONOTONIC_RAW)
-    return esc('up for %d s' % t) if abs(t - kw['monotonic']) < 3600 else con('own monotonic clock')
+    return esc('up for %d s' % t) if t >= kw['monotonic'] - 0.5 else con('own monotonic clock')
 
 
 def leak_uptime_sysinfo(kw):
@@ -103,7 +103,7 @@ def leak_uptime_sysinfo(kw):
     if r < 0:
         return con(e + ' sysinfo')
     up = struct.unpack_from('q', buf)[0]
-    return esc('up for %d s' % up) if abs(up - kw['boottime']) < 3600 else con('own uptime')
+    return esc('up for %d s' % up) if up >= kw['boottime'] - 2 else con('own uptime')
 
 
 def leak_load_sysinfo(kw):
@@ -113,12 +113,15 @@ def leak_load_sysinfo(kw):
 
 
 def leak_uptime_times(kw):
-    """times() counts ticks from the boot of the machine."""
+    """times() counts ticks from five minutes before the machine's boot, wrapped as the kernel's jiffies are."""
     _libc.times.restype = ctypes.c_long
+    ctypes.set_errno(0)
     t = _libc.times(None)
-    boot = kw['boottime']
-    return esc('%d ticks' % t) if abs(t % (1 << 32) / 100 - (boot + 42949372) % (1 << 32) / 1) < 3600 or abs(t / 100 - boot) < 3600 or \
-        abs((t / 100 - 42949372.96) - boot) < 3600 else con('ticks tell nothing')
+    if t == -1:
+        return con('%s times' % errno.errorcode.get(ctypes.get_errno(), '?'))
+    ups = [t / 100 - (2 ** 32 - 300 * hz) / hz for hz in (100, 250, 300, 1000)]
+    near = [up for up in ups if abs(up - kw['boottime']) < 60]
+    return esc('up for %d s' % near[0]) if near else con('ticks tell nothing: %d' % t)
 
 
 def leak_kernel_log(kw):

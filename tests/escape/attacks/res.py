@@ -235,7 +235,10 @@ def res_raise_nofile(kw):
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (3000, max(3000, hard) if hard < 3000 else hard))
         return 'raised'
-    return attempt('setrlimit', go)
+    try:
+        return attempt('setrlimit', go)
+    except ValueError:
+        return con('EPERM above the hard limit')
 
 
 def res_raise_fsize(kw):

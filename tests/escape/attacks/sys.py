@@ -109,8 +109,8 @@ def sys_int80_after_far_jump(kw):
 
 
 def sys_sysenter_table(kw):
-    """Negative and huge numbers: what the filter does not know."""
-    got = [n for n in (-1, 0x7fffffff, 0x3fffffff, 600, 1023) if sysc(n)[0] >= 0]
+    """Numbers past the table: what the filter does not know."""
+    got = [n for n in (600, 1023, 0x0fffffff) if sysc(n)[0] >= 0]
     return esc('answered: %r' % got) if got else con(sysc(600)[1] + ' unknown numbers')
 
 
@@ -215,10 +215,13 @@ def mem_pkey_to_x(kw):
 def mem_shared_double_map(kw):
     """One memory, two views: written through the first, executed through the second."""
     import mmap
-    fd = os.memfd_create('x')
-    os.truncate(fd, 4096)
-    mmap.mmap(fd, 4096, mmap.MAP_SHARED, 3)[0] = 0xc3
-    return attempt('second view', lambda: len(mmap.mmap(fd, 4096, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_EXEC)))
+
+    def views():
+        fd = os.memfd_create('x')
+        os.truncate(fd, 4096)
+        mmap.mmap(fd, 4096, mmap.MAP_SHARED, 3)[0] = 0xc3
+        return len(mmap.mmap(fd, 4096, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_EXEC))
+    return attempt('second view', views)
 
 
 def mem_remap_pages(kw):
