@@ -89,7 +89,7 @@ static int table_show(const struct show *s, const struct call *c)
 		fputc('\n', s->out);
 		wrap_show(s->out, summary ?: "no verdict", 0);
 	}
-	return verdict && strcmp(verdict, "refused") != 0 ? 0 : outcome_exit_status(OUTCOME_SETUP_FAILED);
+	return verdict && (strcmp(verdict, "enforced") == 0 || strcmp(verdict, "degraded") == 0) ? 0 : outcome_exit_status(OUTCOME_SETUP_FAILED);
 }
 
 int cmd_doctor(const struct options *opt)
