@@ -10,8 +10,8 @@
 #include <string.h>
 
 /* How long brigd may take to remove cgroups and reap after an answer: far above what was ever seen, and bounded. */
-#define END_WAIT_MS 5000
-#define RPC_INVALID_PARAMS "-32602"
+#define END_WAIT_MS	     5000
+#define RPC_INVALID_PARAMS   "-32602"
 #define RPC_METHOD_NOT_FOUND "-32601"
 
 static bool g_progress_shown;
@@ -44,10 +44,12 @@ static void call_read_error(struct call *c, const char *line, size_t len)
 	_cleanup_free_ char *hint = text_find(line, len, "error.data.hint", NULL);
 	size_t start, n;
 	bool refused = json_find(line, len, "error.code", &start, &n, NULL) && n == strlen(RPC_INVALID_PARAMS) &&
-		       (memcmp(line + start, RPC_INVALID_PARAMS, n) == 0 || memcmp(line + start, RPC_METHOD_NOT_FOUND, n) == 0);
+		       (memcmp(line + start, RPC_INVALID_PARAMS, n) == 0 ||
+			       memcmp(line + start, RPC_METHOD_NOT_FOUND, n) == 0);
 
 	c->end = refused ? CALL_REFUSED : CALL_BROKEN;
-	err_set(&c->err, refused ? ERR_CALLER : ERR_BUG, EINVAL, where ?: "", "%s", message ?: "an error without a message");
+	err_set(&c->err, refused ? ERR_CALLER : ERR_BUG, EINVAL, where ?: "", "%s",
+		message ?: "an error without a message");
 	if (hint)
 		err_hint(&c->err, "%s", hint);
 }
@@ -57,7 +59,7 @@ static void call_read(struct call *c, char *line, size_t len)
 	size_t start, n;
 
 	c->line = line;
-	if (json_find(line, len, "result", &start, &n, NULL) && line[start] == '{') {
+	if (json_find(line, len, "result", &start, &n, NULL) && (line[start] == '{' || line[start] == '[')) {
 		c->end = CALL_RESULT;
 		c->result = line + start;
 		c->result_len = n;
@@ -99,8 +101,8 @@ void call_make(struct call *c, const char *method, const char *params, size_t le
 	jbuf_printf(&request, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":", method);
 	jbuf_raw(&request, params, len);
 	jbuf_text(&request, "}\n");
-	r = request.failed ? err_set(&c->err, ERR_CALLER, EFBIG, "client", "the request is too large") :
-			     rpc_call(p.sock, request.data, request.len, &wait, &line, &line_len, &c->err);
+	r = request.failed ? err_set(&c->err, ERR_CALLER, EFBIG, "client", "the request is too large")
+			   : rpc_call(p.sock, request.data, request.len, &wait, &line, &line_len, &c->err);
 	jbuf_done(&request);
 	progress_clear();
 	/* The signal stays unread on a cancel, which would cut this wait short; a second one does. */

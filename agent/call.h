@@ -8,15 +8,15 @@
 #include <stddef.h>
 
 enum call_end {
-	CALL_RESULT,    /* `result` is the object */
-	CALL_REFUSED,   /* the request itself is wrong: err says where and why */
+	CALL_RESULT,	/* `result` is the object or list */
+	CALL_REFUSED,	/* the request itself is wrong: err says where and why */
 	CALL_CANCELLED, /* the user stopped it */
-	CALL_BROKEN,    /* the supervisor could not be started, died, or answered nonsense */
+	CALL_BROKEN,	/* the supervisor could not be started, died, or answered nonsense */
 };
 
 struct call {
 	enum call_end end;
-	char *line;         /* the whole answer; owner of `result` */
+	char *line;	    /* the whole answer; owner of `result` */
 	const char *result; /* raw JSON */
 	size_t result_len;
 	struct err err;

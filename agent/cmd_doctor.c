@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define TABLE_WIDTH 80
-#define NAME_WIDTH 20
+#define NAME_WIDTH  20
 #define STATE_WIDTH 10
 
 /* Prints text from column `indent` on, broken at blanks so that no line passes the width; the cursor is at `indent`. */
@@ -89,7 +89,9 @@ static int table_show(const struct show *s, const struct call *c)
 		fputc('\n', s->out);
 		wrap_show(s->out, summary ?: "no verdict", 0);
 	}
-	return verdict && (strcmp(verdict, "enforced") == 0 || strcmp(verdict, "degraded") == 0) ? 0 : outcome_exit_status(OUTCOME_SETUP_FAILED);
+	return verdict && (strcmp(verdict, "enforced") == 0 || strcmp(verdict, "degraded") == 0)
+		       ? 0
+		       : outcome_exit_status(OUTCOME_SETUP_FAILED);
 }
 
 int cmd_doctor(const struct options *opt)

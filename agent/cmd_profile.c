@@ -1,7 +1,7 @@
 /* brig profile: what the supervisor knows of profiles. Only it parses them; this prints what it answers:
- *   profile.list  {}                                 -> {"profiles":[{"name":"pure","why":"..."}, ...]}
- *   profile.show  {name | profile_path+profile_text, effective} -> {"text":"..."}
- *   profile.check {profile_path, profile_text}       -> {"name":"...","digest":"sha256:..."} */
+ *   profile.list {}                                                   -> [{"name":"pure","why":"..." | "error":"..."}, ...]
+ *   profile.show {profile | profile_path, profile_text, effective}    -> {"name":"...","digest":"...","text":"..."}
+ * A check is a show whose text is thrown away: the whole way to the filter is gone in both. */
 #include "agent/call.h"
 #include "agent/cmd.h"
 #include "agent/file.h"
@@ -17,7 +17,7 @@ struct action {
 	const char *name;
 	const char *method;
 	unsigned operands; /* after the action */
-	bool file;         /* the operand is always a file */
+	bool file;	   /* the operand is always a file */
 	void (*show)(const struct show *s, const char *what, const struct call *c);
 };
 
@@ -29,7 +29,7 @@ static void text_show(const struct show *s, const char *text, size_t len)
 	text_escape(&b, text, len, TEXT_BLOCK);
 	if (b.len)
 		fwrite(b.data, 1, b.len, s->out);
-	if (b.len && b.data[b.len - 1] != '\n')
+	if (!b.len || b.data[b.len - 1] != '\n')
 		fputc('\n', s->out);
 	jbuf_done(&b);
 }
@@ -40,14 +40,16 @@ static void list_show(const struct show *s, const char *what, const struct call 
 
 	(void)what;
 	for (unsigned i = 0;; i++) {
-		snprintf(path, sizeof(path), "profiles.%u.name", i);
+		snprintf(path, sizeof(path), "%u.name", i);
 		_cleanup_free_ char *name = text_find(c->result, c->result_len, path, NULL);
-		snprintf(path, sizeof(path), "profiles.%u.why", i);
+		snprintf(path, sizeof(path), "%u.why", i);
 		_cleanup_free_ char *why = text_find(c->result, c->result_len, path, NULL);
+		snprintf(path, sizeof(path), "%u.error", i);
+		_cleanup_free_ char *error = text_find(c->result, c->result_len, path, NULL);
 		if (!name)
 			return;
-		fprintf(s->out, "%-12s ", name);
-		text_show(s, why ?: "-", strlen(why ?: "-"));
+		fprintf(s->out, "%-12s %s", name, error ? "unusable: " : "");
+		text_show(s, error ?: why ?: "", strlen(error ?: why ?: ""));
 	}
 }
 
@@ -72,7 +74,7 @@ static void check_show(const struct show *s, const char *what, const struct call
 static const struct action actions[] = {
 	{ "list", "profile.list", 0, false, list_show },
 	{ "show", "profile.show", 1, false, show_show },
-	{ "check", "profile.check", 1, true, check_show },
+	{ "check", "profile.show", 1, true, check_show },
 };
 
 static const struct action *action_find(const struct options *opt, struct err *err)
@@ -98,9 +100,12 @@ static int action_check(const struct action *a, const struct options *opt, struc
 {
 	if (opt->operands != a->operands + 1)
 		return err_set(err, ERR_CALLER, EINVAL, "command line", "'profile %s' takes %s", a->name,
-			       a->operands == 0 ? "no argument" : a->file ? "one FILE" : "one NAME or FILE");
+			a->operands == 0 ? "no argument"
+			: a->file	 ? "one FILE"
+					 : "one NAME or FILE");
 	if (opt->effective && strcmp(a->name, "show") != 0)
-		return err_set(err, ERR_CALLER, EINVAL, "command line", "option '--effective' belongs to 'profile show'");
+		return err_set(
+			err, ERR_CALLER, EINVAL, "command line", "option '--effective' belongs to 'profile show'");
 	return 0;
 }
 
@@ -120,7 +125,7 @@ static int params_make(struct jbuf *b, const struct action *a, const struct opti
 		jbuf_text(b, ",\"profile_text\":");
 		jbuf_string(b, text.data, text.len);
 	} else if (a->operands) {
-		jbuf_text(b, "\"name\":");
+		jbuf_text(b, "\"profile\":");
 		jbuf_cstring(b, what);
 	}
 	if (strcmp(a->name, "show") == 0)
@@ -138,7 +143,8 @@ static int call_show(const struct show *s, const struct action *a, const struct 
 	if (c->end == CALL_BROKEN)
 		return show_failure(s, OUTCOME_INTERNAL_ERROR, outcome_exit_status(OUTCOME_INTERNAL_ERROR), &c->err);
 	if (s->json)
-		fprintf(s->out, "%.*s\n", (int)c->result_len, c->result);
+		fprintf(s->out, c->result[0] == '[' ? "{\"profiles\":%.*s}\n" : "%.*s\n", (int)c->result_len,
+			c->result);
 	else
 		a->show(s, opt->operand[1], c);
 	return 0;

@@ -44,7 +44,8 @@ static int args_fetch(const char *arg, int stop_fd, struct bytes *ret, struct er
 	}
 	len = strlen(arg);
 	if (len > LIMIT_ARGS_BYTES)
-		return err_set(err, ERR_CALLER, EFBIG, "--args", "the arguments are larger than %u bytes", LIMIT_ARGS_BYTES);
+		return err_set(
+			err, ERR_CALLER, EFBIG, "--args", "the arguments are larger than %u bytes", LIMIT_ARGS_BYTES);
 	ret->data = strdup(arg);
 	ret->len = len;
 	return ret->data ? 0 : err_set(err, ERR_HOST, ENOMEM, "--args", "no memory for the arguments");
@@ -58,8 +59,8 @@ static int args_read(const char *arg, int stop_fd, struct bytes *ret, struct err
 	if (r < 0)
 		return r;
 	if (json_check(ret->data, ret->len, JSON_OBJECT, LIMIT_JSON_DEPTH, &je) < 0) {
-		err_set(err, ERR_CALLER, EINVAL, "--args", "the arguments are no good: line %u, column %u: %s", je.line, je.column,
-			je.what);
+		err_set(err, ERR_CALLER, EINVAL, "--args", "the arguments are no good: line %u, column %u: %s", je.line,
+			je.column, je.what);
 		err_hint(err, "--args takes one JSON object, such as '{\"n\": 1}'");
 		return -EINVAL;
 	}

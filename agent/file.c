@@ -132,8 +132,8 @@ int file_check_text(const char *name, const struct bytes *b, struct err *err)
 	nul = memchr(b->data, '\0', b->len);
 	if (nul) {
 		offset = (size_t)(nul - b->data);
-		return err_set(err, ERR_CALLER, EILSEQ, "file", "%s holds a NUL byte at offset %zu, line %u", shown, offset,
-			       line_of(b, offset));
+		return err_set(err, ERR_CALLER, EILSEQ, "file", "%s holds a NUL byte at offset %zu, line %u", shown,
+			offset, line_of(b, offset));
 	}
 	return 0;
 }

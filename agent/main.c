@@ -14,10 +14,10 @@ static int cmd_help(const struct options *opt);
 static int cmd_version(const struct options *opt);
 
 static const struct option run_options[] = {
-	{ "--profile", "NAME|FILE", "the rules of the jail; a FILE has a '/' or ends in .json", OPT(profile) },
-	{ "--args", "JSON|@FILE|-", "arguments of run(), a JSON object; '-': standard input", OPT(args) },
+	{ "--profile", "NAME|FILE", "the jail's rules; a FILE has a / or ends in .json", OPT(profile) },
+	{ "--args", "JSON|@FILE|-", "arguments of run(), one JSON object; -: from stdin", OPT(args) },
 	{ "--json", NULL, "exactly one JSON object on standard output", OPT(json) },
-	{ "--best-effort", NULL, "run with what this host can enforce, and list the rest", OPT(best_effort) },
+	{ "--best-effort", NULL, "run with what this host can enforce; list the rest", OPT(best_effort) },
 	{ 0 },
 };
 
@@ -36,21 +36,32 @@ static const struct option no_options[] = { { 0 } };
 
 static const struct verb verbs[] = {
 	{ "run", "FILE.py", "run a body once in a fresh jail", run_options, " --stream ",
-	  "FILE.py defines run(**kwargs). Its result goes to standard output; what it printed,\n"
-	  "and one line that says why when it did not end well, go to standard error.",
-	  "brig run sum.py --args '{\"n\": 8675309}'", 1, 1, cmd_run },
+		"FILE.py defines run(**kwargs). Its result goes to standard output; what it printed,\n"
+		"and one line that says why when it did not end well, go to standard error.",
+		"brig run sum.py --args '{\"n\": 8675309}'", 1, 1, cmd_run },
 	{ "profile", "list | show NAME|FILE | check FILE", "look at profiles", profile_options,
-	  " explain learn diff surface ", NULL, "brig profile show pure --effective", 1, 2, cmd_profile },
+		" explain learn diff surface ", NULL, "brig profile show pure --effective", 1, 2, cmd_profile },
 	{ "doctor", "", "say what this host can enforce, layer by layer", doctor_options, " --attack ",
-	  "Exit status 0: calls run; 6: a call would be refused.", "brig doctor", 0, 0, cmd_doctor },
-	{ "help", "[VERB]", "show what there is, or the help of one verb", no_options, NULL, NULL, "brig help run", 0, 1,
-	  cmd_help },
+		"Exit status 0: calls run; 6: a call would be refused.", "brig doctor", 0, 0, cmd_doctor },
+	{ "help", "[VERB]", "show what there is, or the help of one verb", no_options, NULL, NULL, "brig help run", 0,
+		1, cmd_help },
 	{ "version", "", "show the version", no_options, NULL, NULL, "brig version", 0, 0, cmd_version },
 };
 
 /* Part of the contract, not built yet: told apart from a typing error. */
 static const char *const later_verbs[] = {
-	"tool", "call", "mcp", "serve", "console", "agent", "approvals", "approve", "deny", "why", "policy", "audit",
+	"tool",
+	"call",
+	"mcp",
+	"serve",
+	"console",
+	"agent",
+	"approvals",
+	"approve",
+	"deny",
+	"why",
+	"policy",
+	"audit",
 };
 
 static const struct verb *verb_find(const char *name)
@@ -63,7 +74,9 @@ static const struct verb *verb_find(const char *name)
 
 static void verbs_show(FILE *out)
 {
-	fputs("usage: brig VERB ...\n\nRuns Python tools that agents write, each call in a fresh jail that the kernel enforces.\n\n", out);
+	fputs("usage: brig VERB ...\n\nRuns Python tools that agents write, each call in a fresh jail that the kernel "
+	      "enforces.\n\n",
+		out);
 	for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
 		char line[80];
 

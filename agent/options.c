@@ -45,7 +45,8 @@ static int option_unknown(const struct verb *verb, const char *arg, size_t len, 
 	snprintf(name, sizeof(name), "%.*s", (int)(len < sizeof(name) ? len : sizeof(name) - 1), arg);
 	text_quote(shown, sizeof(shown), name);
 	if (options_is_later(verb, name)) {
-		err_set(err, ERR_CALLER, EINVAL, "command line", "option %s of '%s' is not in this version", shown, verb->name);
+		err_set(err, ERR_CALLER, EINVAL, "command line", "option %s of '%s' is not in this version", shown,
+			verb->name);
 		err_hint(err, "'brig %s --help' lists what there is", verb->name);
 		return -EINVAL;
 	}
@@ -61,7 +62,8 @@ static int option_unknown(const struct verb *verb, const char *arg, size_t len, 
 }
 
 /* Takes argv[*i], an option, and its value if it has one. */
-static int option_take(const struct verb *verb, int argc, char *const argv[], int *i, struct options *opt, struct err *err)
+static int option_take(
+	const struct verb *verb, int argc, char *const argv[], int *i, struct options *opt, struct err *err)
 {
 	const char *arg = argv[*i], *equals = strchr(arg, '=');
 	size_t len = equals ? (size_t)(equals - arg) : strlen(arg);
@@ -83,7 +85,8 @@ static int option_take(const struct verb *verb, int argc, char *const argv[], in
 	}
 	/* A forgotten value must not swallow the next option; one that really begins so can be given after '='. */
 	if (*i + 1 >= argc || strncmp(argv[*i + 1], "--", 2) == 0)
-		return err_set(err, ERR_CALLER, EINVAL, "command line", "option '%s' needs a value: %s", o->name, o->value);
+		return err_set(
+			err, ERR_CALLER, EINVAL, "command line", "option '%s' needs a value: %s", o->name, o->value);
 	*value_at(opt, o) = argv[++*i];
 	return 0;
 }
@@ -110,7 +113,8 @@ int options_parse(const struct verb *verb, int argc, char *const argv[], struct 
 	*ret = (struct options){ 0 };
 	for (int i = 0; i < argc; i++) {
 		bool is_option = !ended && argv[i][0] == '-' && argv[i][1];
-		struct err *e = r ? NULL : err; /* the first error is told; the rest is read for --json and --help only */
+		struct err *e =
+			r ? NULL : err; /* the first error is told; the rest is read for --json and --help only */
 
 		if (is_option && strcmp(argv[i], "--") == 0) {
 			ended = true;

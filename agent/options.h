@@ -25,7 +25,7 @@ struct option {
 	const char *name;  /* with its dashes; NULL ends a table */
 	const char *value; /* what --help calls the value; NULL: a flag */
 	const char *help;
-	size_t offset;     /* in struct options: bool for a flag, else const char * */
+	size_t offset; /* in struct options: bool for a flag, else const char * */
 };
 
 struct verb {
@@ -33,8 +33,9 @@ struct verb {
 	const char *operands; /* as the usage line shows them */
 	const char *summary;
 	const struct option *options;
-	const char *later;    /* options and sub-commands of the contract that this version lacks, each in spaces: " --stream " */
-	const char *details;  /* paragraph of --help; may be NULL */
+	const char *
+		later; /* options and sub-commands of the contract that this version lacks, each in spaces: " --stream " */
+	const char *details; /* paragraph of --help; may be NULL */
 	const char *example;
 	unsigned min_operands, max_operands;
 	int (*run)(const struct options *opt); /* returns the exit status */

@@ -14,15 +14,25 @@
 #include <sys/wait.h>
 
 #define PRIVATE_FD 3
-#define PROGRAM "brigd"
+#define PROGRAM	   "brigd"
 /* After the patience of the caller: what SIGTERM is given before SIGKILL. */
 #define TERM_WAIT_MS 1000
 
 /* Everything that brigd is told by environment. HOME and the XDG names say where an ordinary user's state lives, the
  * bus address is how a delegated cgroup is asked for, the *SAN_OPTIONS steer a sanitizer build. */
 static const char *const env_passed[] = {
-	"BRIG_STATE", "BRIG_PROFILES", "BRIG_ZYGOTE", "HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME",
-	"DBUS_SESSION_BUS_ADDRESS", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "LLVM_PROFILE_FILE",
+	"BRIG_STATE",
+	"BRIG_PROFILES",
+	"BRIG_ZYGOTE",
+	"HOME",
+	"XDG_RUNTIME_DIR",
+	"XDG_STATE_HOME",
+	"XDG_CONFIG_HOME",
+	"DBUS_SESSION_BUS_ADDRESS",
+	"ASAN_OPTIONS",
+	"UBSAN_OPTIONS",
+	"LSAN_OPTIONS",
+	"LLVM_PROFILE_FILE",
 };
 #define ENV_FIXED 2
 
@@ -62,7 +72,8 @@ static int program_path(char *path, size_t cap, struct err *err)
 
 	if (named && *named) {
 		if ((size_t)snprintf(path, cap, "%s", named) >= cap)
-			return err_set(err, ERR_CALLER, ENAMETOOLONG, "supervisor", "the path in BRIG_BRIGD is too long");
+			return err_set(
+				err, ERR_CALLER, ENAMETOOLONG, "supervisor", "the path in BRIG_BRIGD is too long");
 		return 0;
 	}
 	n = readlink("/proc/self/exe", path, cap - sizeof(PROGRAM) - 1);
@@ -74,7 +85,7 @@ static int program_path(char *path, size_t cap, struct err *err)
 	}
 	path[n] = '\0';
 	slash = strrchr(path, '/');
-	strcpy(slash ? slash + 1 : path, PROGRAM);
+	memcpy(slash ? slash + 1 : path, PROGRAM, sizeof(PROGRAM));
 	return 0;
 }
 

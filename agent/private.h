@@ -13,13 +13,17 @@
 
 #include <sys/types.h>
 
-struct private {
+struct private
+{
 	pid_t pid; /* 0: not started, or reaped */
 	int pidfd;
 	int sock;
 	int status; /* wait status, once reaped */
 };
-#define PRIVATE_NONE { .pidfd = -1, .sock = -1 }
+#define PRIVATE_NONE \
+	{ \
+		.pidfd = -1, .sock = -1 \
+	}
 
 int private_start(struct private *p, struct err *err);
 /* Closes the stream, gives brigd wait_ms to clean up and reaps it; then SIGTERM and, in the end, SIGKILL. A signal on

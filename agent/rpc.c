@@ -88,8 +88,8 @@ static int rpc_scan(struct rpc *r, char **ret_line, size_t *ret_len, struct err 
 		size_t len = (size_t)(end - line);
 
 		if (json_check(line, len, JSON_OBJECT, RPC_DEPTH, &je) < 0)
-			return err_set(err, ERR_BUG, EPROTO, "supervisor",
-				       "its answer is not JSON: column %u: %s", je.column, je.what);
+			return err_set(err, ERR_BUG, EPROTO, "supervisor", "its answer is not JSON: column %u: %s",
+				je.column, je.what);
 		r->scanned += len + 1;
 		if (!line_is_answer(line, len))
 			continue;
@@ -109,7 +109,8 @@ static int rpc_scan(struct rpc *r, char **ret_line, size_t *ret_len, struct err 
 static int rpc_ended(int r, struct err *err)
 {
 	if (r == -EPROTO)
-		return err_set(err, ERR_BUG, EPROTO, "supervisor", "its answer is longer than %zu bytes", (size_t)LIMIT_FRAME_BYTES);
+		return err_set(err, ERR_BUG, EPROTO, "supervisor", "its answer is longer than %zu bytes",
+			(size_t)LIMIT_FRAME_BYTES);
 	if (r == -ENOMEM)
 		return err_set(err, ERR_HOST, ENOMEM, "client", "no memory for the answer");
 	return err_set(err, ERR_BUG, EPIPE, "supervisor", "it ended before it answered");
@@ -144,7 +145,7 @@ static int rpc_turn(struct rpc *r, const struct rpc_wait *wait, char **ret_line,
 }
 
 int rpc_call(int sock, const char *request, size_t len, const struct rpc_wait *wait, char **ret_line, size_t *ret_len,
-	     struct err *err)
+	struct err *err)
 {
 	_cleanup_(rpc_done) struct rpc r = { .sock = sock, .out = request, .out_len = len };
 	int64_t start = now_ms();

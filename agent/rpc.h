@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 struct rpc_wait {
-	int stop_fd;                   /* readable: give up */
+	int stop_fd;			/* readable: give up */
 	void (*tick)(unsigned seconds); /* called once a second while waiting; may be NULL */
 };
 
@@ -16,6 +16,6 @@ struct rpc_wait {
  * request and an early answer cannot wait for each other.
  * -ECANCELED: stop_fd; -EPIPE: the other side ended; -EPROTO: no answer of the protocol, or longer than LIMIT_FRAME_BYTES. */
 int rpc_call(int sock, const char *request, size_t len, const struct rpc_wait *wait, char **ret_line, size_t *ret_len,
-	     struct err *err);
+	struct err *err);
 
 #endif

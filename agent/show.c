@@ -6,9 +6,9 @@
 #include <string.h>
 
 /* A cause is read by people in one glance; the whole of it is in the JSON. */
-#define CAUSE_SHOWN 1000
+#define CAUSE_SHOWN    1000
 #define LINE_MAX_BYTES (64u << 10)
-#define STATUS_OUTPUT 70
+#define STATUS_OUTPUT  70
 
 static void line_start(struct jbuf *b)
 {
@@ -144,7 +144,7 @@ static void value_show(const struct show *s, const char *json, size_t len)
 
 	if (!json_find(json, len, "result", &start, &raw_len, NULL))
 		return;
-	_cleanup_free_ char *text = text_unescape(json + start, raw_len, &n);
+	_cleanup_free_ char *text = json_unescape(json + start, raw_len, &n);
 	bytes = text ? text : json + start;
 	n = text ? n : raw_len;
 	if (s->out_tty) {
@@ -167,7 +167,8 @@ int show_result(const struct show *s, const char *json, size_t len)
 	struct err unknown;
 
 	if (outcome < 0) {
-		err_set(&unknown, ERR_BUG, EPROTO, "supervisor", "the supervisor answered with no outcome that this client knows");
+		err_set(&unknown, ERR_BUG, EPROTO, "supervisor",
+			"the supervisor answered with no outcome that this client knows");
 		return show_failure(s, OUTCOME_INTERNAL_ERROR, outcome_exit_status(OUTCOME_INTERNAL_ERROR), &unknown);
 	}
 	if (s->json) {

@@ -9,6 +9,7 @@
 
 int stop_open(void)
 {
+	const struct sigaction ignore = { .sa_handler = SIG_IGN };
 	sigset_t set;
 	int fd;
 
@@ -19,7 +20,8 @@ int stop_open(void)
 	sigaddset(&set, SIGHUP);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return -errno;
-	(void)signal(SIGPIPE, SIG_IGN);
+	if (sigaction(SIGPIPE, &ignore, NULL) < 0)
+		return -errno;
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return fd < 0 ? -errno : fd;
 }

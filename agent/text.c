@@ -86,94 +86,14 @@ void text_quote(char *buf, size_t cap, const char *word)
 	jbuf_done(&b);
 }
 
-static uint32_t hex4(const char *s)
-{
-	uint32_t v = 0;
-
-	for (int i = 0; i < 4; i++) {
-		unsigned char c = (unsigned char)s[i];
-		v = v << 4 | (uint32_t)(c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
-	}
-	return v;
-}
-
-static size_t char_encode(char *out, uint32_t c)
-{
-	if (c < 0x80) {
-		out[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		out[0] = (char)(0xc0 | c >> 6);
-		out[1] = (char)(0x80 | (c & 0x3f));
-		return 2;
-	}
-	if (c < 0x10000) {
-		out[0] = (char)(0xe0 | c >> 12);
-		out[1] = (char)(0x80 | (c >> 6 & 0x3f));
-		out[2] = (char)(0x80 | (c & 0x3f));
-		return 3;
-	}
-	out[0] = (char)(0xf0 | c >> 18);
-	out[1] = (char)(0x80 | (c >> 12 & 0x3f));
-	out[2] = (char)(0x80 | (c >> 6 & 0x3f));
-	out[3] = (char)(0x80 | (c & 0x3f));
-	return 4;
-}
-
-/* One escape at s (behind the backslash); returns the bytes it took, and writes at most four. */
-static size_t escape_decode(const char *s, size_t len, char *out, size_t *ret_n)
-{
-	static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
-	const char *p = strchr(from, s[0]);
-	uint32_t c;
-
-	if (s[0] != 'u' || len < 5) {
-		out[0] = p && s[0] ? to[p - from] : s[0];
-		*ret_n = 1;
-		return 1;
-	}
-	c = hex4(s + 1);
-	if (c >= 0xd800 && c < 0xdc00 && len >= 11) {
-		c = 0x10000 + ((c - 0xd800) << 10) + (hex4(s + 7) - 0xdc00);
-		*ret_n = char_encode(out, c & 0x1fffff);
-		return 11;
-	}
-	*ret_n = char_encode(out, c);
-	return 5;
-}
-
-char *text_unescape(const char *raw, size_t len, size_t *ret_len)
-{
-	char *out;
-	size_t n = 0;
-
-	if (len < 2 || raw[0] != '"' || raw[len - 1] != '"')
-		return NULL;
-	out = malloc(len); /* no escape is shorter than what it stands for */
-	if (!out)
-		return NULL;
-	for (size_t i = 1; i < len - 1;) {
-		size_t wrote = 1;
-
-		if (raw[i] != '\\' || i + 1 >= len - 1) {
-			out[n++] = raw[i++];
-			continue;
-		}
-		i += 1 + escape_decode(raw + i + 1, len - 1 - (i + 1), out + n, &wrote);
-		n += wrote;
-	}
-	out[n] = '\0';
-	if (ret_len)
-		*ret_len = n;
-	return out;
-}
-
 char *text_find(const char *json, size_t json_len, const char *path, size_t *ret_len)
 {
-	size_t start, len;
+	size_t start, len, n = 0;
+	char *text = NULL;
 
-	if (!json_find(json, json_len, path, &start, &len, NULL))
-		return NULL;
-	return text_unescape(json + start, len, ret_len);
+	if (json_find(json, json_len, path, &start, &len, NULL))
+		text = json_unescape(json + start, len, &n);
+	if (ret_len)
+		*ret_len = n;
+	return text;
 }

@@ -1,4 +1,4 @@
-/* Text from strangers, made fit to be shown; and strings out of proven JSON. */
+/* Text from strangers, made fit to be shown. */
 #ifndef BRIG_AGENT_TEXT_H
 #define BRIG_AGENT_TEXT_H
 
@@ -16,11 +16,8 @@ void text_escape(struct jbuf *out, const char *bytes, size_t len, enum text_kind
 /* 'word' in quotes, escaped, cut with "..." when it does not fit. */
 void text_quote(char *buf, size_t cap, const char *word);
 
-/* The string whose raw JSON form (quotes included) is given; json_check() has accepted it. It may hold NUL bytes and
- * is followed by one. malloc'd; NULL when it is no string or memory is out. */
-char *text_unescape(const char *raw, size_t len, size_t *ret_len);
-
-/* The string at a dotted path, or NULL. malloc'd. */
+/* The string at a dotted path of a text that json_check() accepted; NULL when there is none. malloc'd; it may hold NUL
+ * bytes, which *ret_len (may be NULL) counts. */
 char *text_find(const char *json, size_t json_len, const char *path, size_t *ret_len);
 
 #endif

@@ -13,7 +13,7 @@
 #include <sys/vfs.h>
 
 /* open_tree clones with mount_setattr: the newest calls that no layer can do without. */
-#define KERNEL_FLOOR 512
+#define KERNEL_FLOOR	      512
 #define LANDLOCK_VERSION_FLAG 1u /* LANDLOCK_CREATE_RULESET_VERSION */
 
 /* -1: no such file or unreadable. The last new line is cut. */
@@ -73,7 +73,8 @@ static void fact_lsm(struct fact *f, bool as_root UNUSED)
 	char list[160];
 
 	if (text_read("/sys/kernel/security/lsm", list, sizeof(list)) < 0)
-		return fact_tell(f, FACT_UNKNOWN, "securityfs is not mounted here; the landlock line tells what matters");
+		return fact_tell(
+			f, FACT_UNKNOWN, "securityfs is not mounted here; the landlock line tells what matters");
 	fact_tell(f, FACT_OK, "%s", list);
 }
 
@@ -88,7 +89,8 @@ static void fact_landlock(struct fact *f, bool as_root UNUSED)
 		return fact_fix(f, "put landlock first into the kernel's lsm= boot parameter");
 	}
 	fact_tell(f, FACT_MISSING, "%s", errno == ENOSYS ? "the kernel is built without it" : strerror(errno));
-	fact_fix(f, "a kernel from 5.13 on with CONFIG_SECURITY_LANDLOCK; in a container, a seccomp profile that lets landlock_* through");
+	fact_fix(f, "a kernel from 5.13 on with CONFIG_SECURITY_LANDLOCK; in a container, a seccomp profile that lets "
+		    "landlock_* through");
 }
 
 static void fact_userns(struct fact *f, bool as_root)
@@ -102,16 +104,19 @@ static void fact_userns(struct fact *f, bool as_root)
 		return fact_fix(f, "sysctl -w user.max_user_namespaces=10000");
 	}
 	if (clone == 0) {
-		fact_tell(f, as_root ? FACT_OK : FACT_MISSING, "kernel.unprivileged_userns_clone is 0: only root may make one");
+		fact_tell(f, as_root ? FACT_OK : FACT_MISSING,
+			"kernel.unprivileged_userns_clone is 0: only root may make one");
 		if (!as_root)
 			fact_fix(f, "sysctl -w kernel.unprivileged_userns_clone=1, or start brigd as root");
 		return;
 	}
 	if (apparmor == 1) {
 		fact_tell(f, as_root ? FACT_OK : FACT_MISSING,
-			  "kernel.apparmor_restrict_unprivileged_userns is 1: those an ordinary user makes have no capability");
+			"kernel.apparmor_restrict_unprivileged_userns is 1: those an ordinary user makes have no "
+			"capability");
 		if (!as_root)
-			fact_fix(f, "an AppArmor profile for brigd that says 'userns,'; or sysctl -w kernel.apparmor_restrict_unprivileged_userns=0");
+			fact_fix(f, "an AppArmor profile for brigd that says 'userns,'; or sysctl -w "
+				    "kernel.apparmor_restrict_unprivileged_userns=0");
 		return;
 	}
 	if (max < 0)
@@ -153,8 +158,11 @@ static void fact_container(struct fact *f, bool as_root UNUSED)
 		return fact_tell(f, FACT_UNKNOWN, "/proc/self/status cannot be read");
 	if (mode != 2)
 		return fact_tell(f, FACT_OK, "no seccomp filter around Brig");
-	fact_tell(f, FACT_WARN, "Brig itself runs under a seccomp filter, as in a container; it may refuse clone3, unshare, mount, pivot_root or keyctl");
-	fact_fix(f, "where a layer is missing: docker or podman run --security-opt seccomp=unconfined, or a profile with those calls");
+	fact_tell(f, FACT_WARN,
+		"Brig itself runs under a seccomp filter, as in a container; it may refuse clone3, unshare, mount, "
+		"pivot_root or keyctl");
+	fact_fix(f, "where a layer is missing: docker or podman run --security-opt seccomp=unconfined, or a profile "
+		    "with those calls");
 }
 
 static void fact_cgroup(struct fact *f, bool as_root UNUSED)
@@ -215,12 +223,12 @@ static void fact_proc(struct fact *f, bool as_root UNUSED)
 	if (!over && !hides)
 		return fact_tell(f, FACT_OK, "whole");
 	if (over)
-		fact_tell(f, FACT_WARN, "masked by %u mounts (%.80s%s): a profile that asks for /proc is refused", over, first,
-			  over > 1 ? ", ..." : "");
+		fact_tell(f, FACT_WARN, "masked by %u mounts (%.80s%s): a profile that asks for /proc is refused", over,
+			first, over > 1 ? ", ..." : "");
 	else
 		fact_tell(f, FACT_WARN, "mounted with hidepid: what Brig reads of its jails may be hidden from it");
-	fact_fix(f, over ? "docker run --security-opt systempaths=unconfined, podman run --security-opt unmask=ALL" :
-			   "mount -o remount,hidepid=0 /proc, or start brigd as root");
+	fact_fix(f, over ? "docker run --security-opt systempaths=unconfined, podman run --security-opt unmask=ALL"
+			 : "mount -o remount,hidepid=0 /proc, or start brigd as root");
 }
 
 /* pidfd_getfd, by which the seccomp listener leaves a jail, counts as attaching. */
@@ -240,9 +248,16 @@ static const struct {
 	const char *name;
 	void (*read)(struct fact *f, bool as_root);
 } sources[] = {
-	{ "kernel", fact_kernel },     { "lsm", fact_lsm },		{ "landlock", fact_landlock }, { "user_namespaces", fact_userns },
-	{ "seccomp", fact_seccomp },   { "container", fact_container }, { "cgroup", fact_cgroup },     { "python", fact_python },
-	{ "proc", fact_proc },	       { "yama", fact_yama },
+	{ "kernel", fact_kernel },
+	{ "lsm", fact_lsm },
+	{ "landlock", fact_landlock },
+	{ "user_namespaces", fact_userns },
+	{ "seccomp", fact_seccomp },
+	{ "container", fact_container },
+	{ "cgroup", fact_cgroup },
+	{ "python", fact_python },
+	{ "proc", fact_proc },
+	{ "yama", fact_yama },
 };
 
 unsigned host_facts(struct fact *facts, unsigned max, bool as_root)

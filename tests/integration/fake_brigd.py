@@ -84,9 +84,8 @@ def main():
     method = request["method"]
     out = {"run": lambda: run(params, raw),
            "doctor": lambda: line({"result": DOCTOR}),
-           "profile.list": lambda: line({"result": {"profiles": [{"name": "pure", "why": "computation only"}]}}),
-           "profile.show": lambda: line({"result": {"text": json.dumps(params)}}),
-           "profile.check": lambda: line({"result": {"name": "mine"}})}[method]()
+           "profile.list": lambda: line({"result": [{"name": "pure", "why": "computation only"}, {"name": "bad", "error": "no"}]}),
+           "profile.show": lambda: line({"result": {"name": "mine", "text": json.dumps(params)}})}[method]()
     if out is not None:
         sock.sendall(out)
     stream.read()  # until the client closes
