@@ -151,7 +151,7 @@ static void read_rest(struct call *c)
 
 static void note_usage(struct call *c)
 {
-	if (!c->jail || !c->jail->usage_known)
+	if (!c->jail || !c->jail->usage_known || !c->begun_ns) /* before that it is the set-up's, not the tool's */
 		return;
 	c->usage = c->jail->usage;
 	c->usage_known = true;

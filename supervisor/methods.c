@@ -39,7 +39,7 @@ static char *param_string(const struct request *rq, const char *path, size_t *re
 
 	if (!json_find(rq->line, rq->len, path, &start, &len, NULL))
 		return NULL;
-	return json_unescape(rq->line + start, len, ret_len);
+	return json_string_dup(rq->line + start, len, ret_len);
 }
 
 static bool param_true(const struct request *rq, const char *path)

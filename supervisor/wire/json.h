@@ -32,7 +32,7 @@ bool json_find(const char *text, size_t len, const char *path, size_t *ret_start
 
 /* The characters of a JSON string ("..." with its quotes, from an accepted text),
  * unescaped, NUL-terminated, malloc'd; *ret_len may count NULs inside. NULL: no memory or no string. */
-char *json_unescape(const char *raw, size_t len, size_t *ret_len);
+char *json_string_dup(const char *raw, size_t len, size_t *ret_len);
 
 /* Line and column of an offset. */
 void json_position(const char *text, size_t len, size_t offset, unsigned *ret_line, unsigned *ret_column);
