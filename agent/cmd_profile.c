@@ -1,6 +1,6 @@
 /* brig profile: what the supervisor knows of profiles. Only it parses them; this prints what it answers:
- *   profile.list {}                                                   -> [{"name":"pure","why":"..." | "error":"..."}, ...]
- *   profile.show {profile | profile_path, profile_text, effective}    -> {"name":"...","digest":"...","text":"..."}
+ *   profile.list {} -> [{"name":"pure","why":"..." | "error":"..."}, ...]
+ *   profile.show {profile | profile_path, profile_text; effective} -> {"name":"...","digest":"...","text":"..."}
  * A check is a show whose text is thrown away: the whole way to the filter is gone in both. */
 #include "agent/call.h"
 #include "agent/cmd.h"

@@ -123,7 +123,8 @@ static int run_call(const struct show *s, const struct options *opt, const struc
 	return call_show(s, &c);
 }
 
-/* What the command line names and cannot be used is a usage error; what is wrong with the arguments is invalid_arguments. */
+/* What the command line names and cannot be used is a usage error; what is wrong with the arguments is
+ * invalid_arguments. */
 static int run_prove(const struct show *s, const struct options *opt, int stop_fd)
 {
 	_cleanup_(input_done) struct run_input in = { 0 };

@@ -13,7 +13,8 @@ struct bytes {
 };
 void bytes_done(struct bytes *b);
 
-/* Reads a regular file of at most max bytes. Anything else (directory, FIFO, socket, device) is refused without waiting for it. */
+/* Reads a regular file of at most max bytes. Anything else (directory, FIFO, socket, device) is refused without waiting
+ * for it. */
 int file_read(const char *path, size_t max, struct bytes *ret, struct err *err);
 /* Reads a descriptor to its end, at most max bytes. -ECANCELED when stop_fd becomes readable first. */
 int file_read_stream(int fd, int stop_fd, const char *name, size_t max, struct bytes *ret, struct err *err);

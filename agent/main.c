@@ -36,8 +36,8 @@ static const struct option no_options[] = { { 0 } };
 
 static const struct verb verbs[] = {
 	{ "run", "FILE.py", "run a body once in a fresh jail", run_options, " --stream ",
-		"FILE.py defines run(**kwargs). Its result goes to standard output; what it printed,\n"
-		"and one line that says why when it did not end well, go to standard error.",
+		"FILE.py defines run(**kwargs). Its result goes to standard output; what it\n"
+		"printed, and one line that says why when it did not end well, to standard error.",
 		"brig run sum.py --args '{\"n\": 8675309}'", 1, 1, cmd_run },
 	{ "profile", "list | show NAME|FILE | check FILE", "look at profiles", profile_options,
 		" explain learn diff surface ", NULL, "brig profile show pure --effective", 1, 2, cmd_profile },

@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-/* Edits (insert, delete, replace, swap of neighbours) from a to b; a large number when either is longer than 64 bytes. */
+/* Edits (insert, delete, replace, swap of neighbours) from a to b; a large number when either is longer than 64
+ * bytes. */
 unsigned nearest_distance(const char *a, const char *b);
 
 /* Feeds one candidate; keeps the best so far. Start with { .word = ... }. */

@@ -144,7 +144,7 @@ static void value_show(const struct show *s, const char *json, size_t len)
 
 	if (!json_find(json, len, "result", &start, &raw_len, NULL))
 		return;
-	_cleanup_free_ char *text = json_unescape(json + start, raw_len, &n);
+	_cleanup_free_ char *text = json_string_dup(json + start, raw_len, &n);
 	bytes = text ? text : json + start;
 	n = text ? n : raw_len;
 	if (s->out_tty) {

@@ -92,7 +92,7 @@ char *text_find(const char *json, size_t json_len, const char *path, size_t *ret
 	char *text = NULL;
 
 	if (json_find(json, json_len, path, &start, &len, NULL))
-		text = json_unescape(json + start, len, &n);
+		text = json_string_dup(json + start, len, &n);
 	if (ret_len)
 		*ret_len = n;
 	return text;

@@ -119,7 +119,8 @@ static unsigned layers_add(struct jbuf *out, const struct core_boot *boot, const
 
 		if (error_layer && strcmp(error_layer, layer_name(l)) == 0) {
 			state = "missing";
-			detail = error_text ?: detail;
+			if (error_text)
+				detail = error_text;
 			sound = false;
 		} else if (degraded_find(receipt, layer_name(l), &why)) {
 			state = "degraded";
