@@ -12,7 +12,7 @@
  * If missing:  the new mount API is in 5.2, mount_setattr in 5.12: refused. A masked host /proc (EPERM): layer proc, refused unless
  *              best_effort, then the jail has none.
  * Verified by: here (the root is the new tree, nothing lies above it), verify.c; from outside /proc/PID/mountinfo.
- * Tests:       tests/jail/live.c */
+ * Tests:       tests/integration/u-layers.c */
 #include "jail/layer.h"
 
 #include <fcntl.h>

@@ -7,7 +7,7 @@
  *              charged to the zygote's id, whose quota (200 keys, keyrings(7)) holds three times all slots.
  * If missing:  a kernel without keys (ENOSYS) has none to leak; all else refuses the call.
  * Verified by: verify.c (getsid(0) is our own pid, /dev/tty does not open).
- * Tests:       tests/jail/live.c */
+ * Tests:       tests/integration/u-layers.c */
 #include "jail/layer.h"
 
 #include <linux/keyctl.h>
