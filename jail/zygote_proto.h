@@ -53,6 +53,7 @@ struct zygote_msg {
 	uint32_t stage;       /* START_FAILED: enum layer to name */
 	uint64_t fork_ns;     /* SPAWNED: time inside clone3 */
 	char op[48];          /* START_FAILED: the call */
+	char detail[192];     /* START_FAILED: the path, or Python's own words; may be empty */
 };
 
 #endif
