@@ -2,7 +2,7 @@
  *
  * Threat:      a controlling terminal lets a jail type into the operator's shell (TIOCSTI, TIOCLINUX); a session keyring hands it
  *              the starter's keys (kerberos, fscrypt, nfs); inherited handlers run code that was written for the zygote.
- * Mechanism:   setsid(); keyctl(JOIN_SESSION_KEYRING, NULL) makes a new anonymous one; every signal to its default, mask empty.
+ * Mechanism:   setsid(); keyctl(JOIN_SESSION_KEYRING, NULL) makes a new anonymous one; every signal to its default, none blocked but SIGXFSZ.
  * Order:       after fds (a terminal could be open), before user: setsid and the keyring need no privilege, and the keyring is
  *              charged to the zygote's id, whose quota (200 keys, keyrings(7)) holds three times all slots.
  * If missing:  a kernel without keys (ENOSYS) has none to leak; all else refuses the call.
@@ -20,7 +20,7 @@ static void signals_reset(void)
 {
 	const struct sigaction dfl = { .sa_handler = SIG_DFL };
 	const struct sigaction ign = { .sa_handler = SIG_IGN };
-	sigset_t none;
+	sigset_t blocked;
 
 	/* glibc refuses its own two (32, 33) with EINVAL, as the kernel does KILL and STOP. */
 	for (int sig = 1; sig < NSIG; sig++)
@@ -29,8 +29,11 @@ static void signals_reset(void)
 	/* As every Python has it: a closed pipe or a file at its size limit is an exception, not a death. */
 	if (sigaction(SIGPIPE, &ign, NULL) < 0 || sigaction(SIGXFSZ, &ign, NULL) < 0)
 		die_at(LAYER_SESSION, "sigaction SIG_IGN", errno);
-	sigemptyset(&none);
-	if (sigprocmask(SIG_SETMASK, &none, NULL) < 0)
+	/* Blocked signals are queued even when ignored (sig_ignored() in kernel/signal.c): a pending SIGXFSZ in
+	 * /proc/PID/status is how core sees from outside that the file size limit was touched. */
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGXFSZ);
+	if (sigprocmask(SIG_SETMASK, &blocked, NULL) < 0)
 		die_at(LAYER_SESSION, "sigprocmask", errno);
 }
 
