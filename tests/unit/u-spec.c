@@ -12,8 +12,8 @@ static void mount_add(const char *from, const char *to, uint32_t flags)
 	struct spec_mount *m = &spec.mounts[spec.mount_count++];
 
 	memset(m, 0, sizeof(*m));
-	strcpy(m->from, from);
-	strcpy(m->to, to);
+	snprintf(m->from, sizeof(m->from), "%s", from);
+	snprintf(m->to, sizeof(m->to), "%s", to);
 	m->flags = flags;
 }
 
@@ -26,7 +26,7 @@ static int good(void **state)
 	spec.size = sizeof(spec);
 	spec.flags = SPEC_SHM | SPEC_MDWE;
 	spec.best_effort = LAYER_BIT(LAYER_MDWE);
-	strcpy(spec.profile, "pure");
+	snprintf(spec.profile, sizeof(spec.profile), "pure");
 	spec.limits = (struct spec_limits){
 		.memory_bytes = 128u << 20, .tmp_bytes = 16u << 20, .shm_bytes = 1u << 20, .file_bytes = 1u << 20,
 		.stack_bytes = 8u << 20, .tmp_inodes = 1024, .pids = 16, .open_files = 64, .cpu_ms = 5000,
