@@ -1,52 +1,209 @@
-# Brig. `make help` lists the targets.
+# Brig. `make help` lists the targets; `make demo` and `make test` need nothing before them.
+#
+# One file, no recursion into directories. Where a target calls $(MAKE) again it is for
+# order (packages before compiling) or for a second build with other flags in its own B.
 .DELETE_ON_ERROR:
-CONFIG ?= dev
-B := build
-CC ?= gcc
-PKG := pkg-config
+MAKEFLAGS += --no-builtin-rules
+SHELL := /bin/bash
+
+# ---- what may be set on the command line -----------------------------------------
+B ?= build
+CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
+# 0: warnings are warnings (for compilers newer than ours).
+DEV ?= 1
+# Example: SANITIZE=address,undefined B=build/asan. Only the unit tests are meant to run so:
+# a jail's filter has no room for a sanitizer's system calls.
+SANITIZE ?=
 V ?= 0
-Q := $(if $(filter 1,$(V)),,@)
-
-WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wvla -Werror
-HARD := -fstack-protector-strong -fstack-clash-protection -fcf-protection -ftrivial-auto-var-init=zero -fPIE
-FORT := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3
-LHARD := -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed
+PREFIX ?= /usr/local
+DESTDIR ?=
+FUZZ_SECONDS ?= 20
 CFLAGS ?= -O2 -g
-ALLC = -std=gnu17 -D_GNU_SOURCE -I. $(WARN) $(HARD) $(FORT) $(CFLAGS) -MMD -MP
 
-BASE := $(wildcard jail/base/*.c)
-WIRE := $(wildcard supervisor/wire/*.c)
-BRIG_SRC := $(wildcard agent/*.c) $(WIRE) $(BASE)
-BRIGD_SRC := $(wildcard supervisor/*.c) $(WIRE) $(BASE) jail/spec.c
-ZYGOTE_SRC := $(wildcard jail/*.c) $(BASE)
+Q := $(if $(filter 1,$(V)),,@)
+say = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' '$(1)' '$(patsubst $(B)/%,%,$(2))')
+
+# The distribution's Python, never one that a version manager put into PATH; the same
+# for its .pc file, so the search path of pkg-config is the system's and nothing else.
+PYTHON := /usr/bin/python3
+space := $(subst ,, )
+PKG := env -u PKG_CONFIG_PATH PKG_CONFIG_LIBDIR=$(subst $(space),:,$(strip \
+	$(wildcard /usr/lib/*/pkgconfig) /usr/lib64/pkgconfig /usr/lib/pkgconfig /usr/share/pkgconfig)) pkg-config
+
+# ---- flags -----------------------------------------------------------------------
+CLANG := $(findstring clang,$(CC))
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wvla $(if $(filter 1,$(DEV)),-Werror)
+# clang before 16 takes "zero" only with a flag that later versions do not know; "pattern" it always takes.
+INIT := -ftrivial-auto-var-init=$(if $(CLANG),pattern,zero)
+HARD := -fstack-protector-strong -fstack-clash-protection -fcf-protection -fPIE $(INIT)
+FORT := $(if $(SANITIZE),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
+SAN := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+LHARD := -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed
+ALLC = -std=gnu17 -D_GNU_SOURCE -I. $(WARN) $(HARD) $(FORT) $(SAN) $(FUZZC) $(CFLAGS) -MMD -MP
+ALLL = $(LHARD) $(SAN) $(LDFLAGS)
+
+# ---- what each program is made of ------------------------------------------------
+# The link list of a binary is its attack surface: `make check-link` proves what must
+# not be in it. Each program is its main file, its own objects, and these libraries.
+BRIG_MAIN := agent/main.c
+BRIGD_MAIN := supervisor/main.c
+ZYGOTE_MAIN := jail/zygote_main.c
+
+BASE_SRC := $(wildcard jail/base/*.c)
+WIRE_SRC := $(wildcard supervisor/wire/*.c)
+AGENT_SRC := $(filter-out $(BRIG_MAIN),$(wildcard agent/*.c))
+SUPERVISOR_SRC := $(filter-out $(BRIGD_MAIN),$(wildcard supervisor/*.c))
+JAIL_SRC := $(filter-out $(ZYGOTE_MAIN),$(wildcard jail/*.c))
+# Of the jail's files the supervisor takes only what describes a jail.
+SPEC_SRC := $(wildcard jail/spec.c jail/stage.c)
+
+BRIG_SRC := $(BRIG_MAIN) $(AGENT_SRC) $(WIRE_SRC) $(BASE_SRC)
+BRIGD_SRC := $(BRIGD_MAIN) $(SUPERVISOR_SRC) $(WIRE_SRC) $(BASE_SRC) $(SPEC_SRC)
+ZYGOTE_SRC := $(ZYGOTE_MAIN) $(JAIL_SRC) $(BASE_SRC)
 
 BRIG_PKG := libcjson
 BRIGD_PKG := libcjson libseccomp libcap libevent_core libmd
 ZYGOTE_PKG := python3-embed libcap libnl-route-3.0 libnl-3.0
+TEST_PKG := cmocka $(sort $(BRIG_PKG) $(BRIGD_PKG) $(ZYGOTE_PKG))
 
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
+PROGRAMS := $(B)/brig $(B)/brigd $(B)/brig-zygote
+PRELUDE_OBJ := $(B)/obj/prelude.o
 
-all: $(B)/brig $(B)/brigd $(B)/brig-zygote
+.PHONY: all
+all: $(PROGRAMS) ## build brig, brigd and brig-zygote into build/
 
 $(B)/brig: $(call obj,$(BRIG_SRC))
-	$(Q)$(CC) $(LHARD) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(BRIG_PKG))
 $(B)/brigd: $(call obj,$(BRIGD_SRC))
-	$(Q)$(CC) $(LHARD) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(BRIGD_PKG))
-$(B)/brig-zygote: $(call obj,$(ZYGOTE_SRC)) $(B)/obj/prelude.o
-	$(Q)$(CC) $(LHARD) $(LDFLAGS) -o $@ $^ $(shell $(PKG) --libs $(ZYGOTE_PKG))
+$(B)/brig-zygote: $(call obj,$(ZYGOTE_SRC)) $(PRELUDE_OBJ)
+$(B)/brig: LINK_PKG := $(BRIG_PKG)
+$(B)/brigd: LINK_PKG := $(BRIGD_PKG)
+$(B)/brig-zygote: LINK_PKG := $(ZYGOTE_PKG)
 
-# prelude.py travels inside the zygote: symbols _binary_prelude_py_start, _end.
-$(B)/obj/prelude.o: jail/prelude.py
+# chmod: an ordinary user must be able to run what root built under a tight umask.
+$(PROGRAMS):
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALLL) -o $@ $^ $$($(PKG) --libs $(LINK_PKG)) && chmod a+rx $(B) $@
+
+# prelude.py travels inside the zygote: symbols _binary_prelude_py_start and _end.
+$(PRELUDE_OBJ): jail/prelude.py
 	@mkdir -p $(@D)
-	$(Q)cd jail && $(LD) -r -b binary -z noexecstack -o $(abspath $@) prelude.py
+	$(call say,LD,$@)
+	$(Q)cd jail && ld -r -b binary -z noexecstack -o $(abspath $@) prelude.py
 
-$(B)/obj/jail/python.o $(B)/obj/jail/zygote_main.o: PYC = $(shell $(PKG) --cflags python3-embed)
+# Headers of a library are found only by those that may use it.
+$(B)/obj/jail/%.o: OBJ_PKG = python3-embed libnl-route-3.0 libcap
+$(B)/obj/jail/base/%.o: OBJ_PKG =
+$(B)/obj/supervisor/%.o: OBJ_PKG = libcjson libseccomp libcap libevent_core
+$(B)/obj/agent/%.o: OBJ_PKG = libcjson
+$(B)/obj/tests/%.o: OBJ_PKG = $(TEST_PKG)
 $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALLC) $(PYC) $(shell $(PKG) --cflags libnl-3.0) -c -o $@ $<
+	$(call say,CC,$@)
+	$(Q)$(CC) $(ALLC) $(if $(OBJ_PKG),$$($(PKG) --cflags $(OBJ_PKG))) -c -o $@ $<
 
-clean:
+# ---- tests -----------------------------------------------------------------------
+# Everything but the main files as archives, so that a unit test links just what it names.
+LIBS := $(addprefix $(B)/lib,agent.a supervisor.a wire.a jail.a base.a)
+$(B)/libagent.a: $(call obj,$(AGENT_SRC))
+$(B)/libsupervisor.a: $(call obj,$(SUPERVISOR_SRC))
+$(B)/libwire.a: $(call obj,$(WIRE_SRC))
+$(B)/libjail.a: $(call obj,$(JAIL_SRC)) $(PRELUDE_OBJ)
+$(B)/libbase.a: $(call obj,$(BASE_SRC))
+$(LIBS):
+	@mkdir -p $(@D) && rm -f $@
+	$(Q)ar rcs $@ $^
+
+# tests/unit/u-NAME.c and tests/filter/u-NAME.c are cmocka programs; other C files of a suite
+# are single programs too, unless their name starts with a lower-case "lib".
+UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/u-*.c tests/filter/u-*.c))
+TEST_PROGRAMS := $(UNIT) $(patsubst %.c,$(B)/%,$(filter-out tests/escape/lib%,$(wildcard tests/escape/*.c tests/integration/*.c tests/fault/*.c)))
+$(TEST_PROGRAMS): $(B)/tests/%: $(B)/obj/tests/%.o $(LIBS)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALLL) -o $@ $< -Wl,--start-group $(LIBS) -Wl,--end-group $$($(PKG) --libs $(TEST_PKG)) && chmod a+rx $(@D) $@
+
+.PHONY: unit tests test check check-escape check-root check-vm check-link check-asan check-clang
+unit: $(UNIT)
+tests: all $(TEST_PROGRAMS)
+
+test: ## install what is missing, build, run every suite this machine can run
+	$(Q)tools/deps build test vm
+	$(Q)$(MAKE) --no-print-directory tests
+	$(Q)tests/run.sh
+
+check: tests ## the suites that need no privilege
+	$(Q)tests/run.sh unit filter link
+check-escape: tests ## the attacks (needs user namespaces)
+	$(Q)tests/run.sh escape
+check-root: tests ## whole calls, faults and leaks (more of them run as root)
+	$(Q)tests/run.sh integration fault cases
+check-vm: tests ## the same under other kernels with unified cgroup v2, in QEMU
+	$(Q)tools/deps vm
+	$(Q)tests/run.sh vm
+check-link: all ## what each binary must not be linked with
+	$(Q)tools/lint/check-link $(B)
+check-asan: ## unit tests under AddressSanitizer and UBSan
+	$(Q)$(MAKE) --no-print-directory B=$(B)/asan SANITIZE=address,undefined unit
+	$(Q)B=$(B)/asan tests/run.sh unit
+check-clang: ## everything compiles clean with clang too
+	$(Q)$(MAKE) --no-print-directory B=$(B)/clang CC=clang tests
+
+# ---- fuzzing: tests/fuzz/f-NAME.c, corpus in tests/fuzz/corpus/NAME ----------------
+FUZZ := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/f-*.c))
+$(B)/tests/fuzz/%: $(B)/obj/tests/fuzz/%.o $(LIBS)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALLL) -fsanitize=fuzzer -o $@ $< -Wl,--start-group $(LIBS) -Wl,--end-group $$($(PKG) --libs $(TEST_PKG))
+.PHONY: fuzz fuzz-build fuzz-programs
+fuzz-programs: $(FUZZ)
+fuzz-build: ## build the fuzz targets (clang, libFuzzer)
+	$(Q)$(MAKE) --no-print-directory B=$(B)/fuzz CC=clang SANITIZE=address,undefined FUZZC=-fsanitize=fuzzer-no-link fuzz-programs
+fuzz: fuzz-build ## run each fuzz target for FUZZ_SECONDS
+	$(Q)tests/fuzz/run.sh $(B)/fuzz $(FUZZ_SECONDS)
+
+# ---- lint ------------------------------------------------------------------------
+.PHONY: lint format format-check
+lint: ## cppcheck, shellcheck and the rules of tools/lint
+	$(Q)tools/lint/run $(B)
+format-check: ## the C code is as clang-format would write it
+	$(Q)git ls-files '*.c' '*.h' | xargs -r clang-format --dry-run --Werror
+format: ## let clang-format write it
+	$(Q)git ls-files '*.c' '*.h' | xargs -r clang-format -i
+
+# ---- the rest --------------------------------------------------------------------
+.PHONY: deps demo bench install uninstall clean help
+deps: ## install the packages that a build needs and that are missing
+	$(Q)tools/deps build
+demo: ## install what is missing, build, run the main job and the hostile bodies
+	$(Q)tools/deps build
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(PYTHON) tools/demo --brig $(B)/brig
+bench: all ## measure calls against bare python3, write build/bench.json
+	$(Q)$(PYTHON) tests/bench/bench.py --build $(B)
+
+# brig finds brigd, brigd finds brig-zygote and ../profiles from where they really lie: the three stand
+# together, PATH gets links, and the whole can be moved.
+LIBDIR := $(DESTDIR)$(PREFIX)/lib/brig
+BINDIR := $(DESTDIR)$(PREFIX)/bin
+SHARE := $(DESTDIR)$(PREFIX)/share
+MAN_SRC := $(wildcard agent/*.[1-8] supervisor/*.[1-8] profiles/*.[1-8] tools/*.[1-8])
+man_path = $(SHARE)/man/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
+install: all ## into DESTDIR and PREFIX
+	install -d -m 755 $(LIBDIR)/bin $(LIBDIR)/profiles $(BINDIR) $(SHARE)/brig
+	install -m 755 $(PROGRAMS) $(LIBDIR)/bin
+	install -m 644 $(wildcard profiles/*.json) $(LIBDIR)/profiles
+	ln -sfn ../lib/brig/bin/brig $(BINDIR)/brig
+	ln -sfn ../lib/brig/bin/brigd $(BINDIR)/brigd
+	ln -sfn ../../lib/brig/profiles $(SHARE)/brig/profiles
+	$(foreach m,$(MAN_SRC),install -D -m 644 $(m) $(call man_path,$(m));)
+uninstall: ## what install put there
+	rm -rf $(LIBDIR)
+	rm -f $(BINDIR)/brig $(BINDIR)/brigd $(SHARE)/brig/profiles $(foreach m,$(MAN_SRC),$(call man_path,$(m)))
+	-rmdir $(SHARE)/brig
+clean: ## remove build/
 	rm -rf $(B)
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
 
--include $(shell find $(B) -name '*.d' 2>/dev/null)
-.PHONY: all clean
+-include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum cgroup_kind { CGROUP_NONE, CGROUP_V1, CGROUP_V2 };
 enum cgroup_controller { CGROUP_MEMORY = 1u << 0, CGROUP_PIDS = 1u << 1, CGROUP_CPU = 1u << 2, CGROUP_ALL = 7 };
@@ -37,26 +38,43 @@ struct cgroup_usage {
 	uint64_t processes;         /* alive now */
 };
 
-/* What the supervisor may use here, found at start without changing anything. */
+/* Index of the hierarchies that a group has a directory in. Under CGROUP_V2 only
+ * the first is used; under CGROUP_V1 it is the (controller-less) v2 leaf. */
+enum cgroup_dir { CGROUP_DIR_V2, CGROUP_DIR_MEMORY, CGROUP_DIR_PIDS, CGROUP_DIR_CPU, CGROUP_DIR_CPUACCT, CGROUP_DIRS };
+
+/* What the supervisor may use here, found once at start. */
 struct cgroup_host {
 	enum cgroup_kind kind;
 	unsigned controllers;   /* CGROUP_* that can be enforced */
 	char why[200];          /* when kind is NONE or controllers are missing: what stands in the way */
 	char fix[200];          /* the command or setting that would change it */
-	int base[4];            /* O_DIRECTORY descriptors of the brig directories: v2 (or the v2 leaf of a hybrid host), memory, pids, cpu; -1 */
+	int base[CGROUP_DIRS];  /* O_DIRECTORY descriptors of the brig directories, or -1; ours */
 	char lane[32];
+	uint64_t serial;        /* next group's; starts at the boot clock, so that no name is ever used twice */
+	char hold[64];          /* an empty group that keeps a leaving supervisor from removing the shared base */
 };
 
 struct cgroup; /* one call's group */
 
-/* Finds or makes the base directories. Always returns 0; kind says what was got. */
-int cgroup_host_open(struct cgroup_host *host, const char *lane);
+/* Finds or makes the base directories. Always returns 0; kind says what was got.
+ * Where controllers have to be enabled in our own group first, this process and
+ * client (the brig that started us, or 0) move to a leaf beside the base; nobody
+ * else is ever moved. An ordinary user outside a delegated subtree asks the
+ * user's systemd for a scope (bounded wait). */
+int cgroup_host_open(struct cgroup_host *host, const char *lane, pid_t client);
+/* Removes the bases where nobody uses them any more; closes. */
 void cgroup_host_close(struct cgroup_host *host);
-/* Removes groups that dead supervisors left; lane_alive tells whether the owner of a lane still runs. Returns how many went. */
+/* Removes groups that dead supervisors left; lane_alive tells whether the owner of
+ * a lane still runs (a lane string is "<instance>-<number>"; other instances'
+ * groups are left alone). Call it before the first cgroup_new: whatever carries
+ * our own lane is then a predecessor's. Returns how many went. */
 int cgroup_sweep(struct cgroup_host *host, bool (*lane_alive)(const char *lane, void *arg), void *arg);
 
-/* Makes the group and sets its limits; a controller that is there but refuses is an error (fail closed). */
+/* Makes the group and sets its limits, each read back; a controller that is there
+ * but refuses is an error (fail closed). Under CGROUP_NONE the group is a shell:
+ * joining does nothing, all usage is CGROUP_UNKNOWN, killing answers -ENOTSUP. */
 int cgroup_new(struct cgroup_host *host, unsigned slot, const struct cgroup_limits *limits, struct cgroup **ret, struct err *err);
+/* Moves the process; pidfd proves that pid still is who it was. */
 int cgroup_join(struct cgroup *cg, int pidfd, pid_t pid, struct err *err);
 int cgroup_begin(struct cgroup *cg, struct err *err);
 int cgroup_read(struct cgroup *cg, struct cgroup_usage *usage);

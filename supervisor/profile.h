@@ -28,6 +28,7 @@ int profile_load_text(const struct profile_store *store, const char *path, const
 void profile_free(struct profile *profile);
 
 const char *profile_name(const struct profile *profile);
+const char *profile_why(const struct profile *profile);
 /* Sealable spec, filter included; borrowed, lives as long as the profile. */
 const struct jail_spec *profile_spec(const struct profile *profile);
 /* "sha256:<hex>" of the BPF program, and of the whole spec (the key of warm jails). */

@@ -48,7 +48,12 @@ int err_wrap(struct err *e, const char *fmt, ...)
 	va_start(ap, fmt);
 	n = vsnprintf(e->detail, sizeof(e->detail), fmt, ap);
 	va_end(ap);
-	if (n >= 0 && (size_t)n < sizeof(e->detail))
-		snprintf(e->detail + n, sizeof(e->detail) - (size_t)n, ": %s", old);
+	if (n >= 0 && (size_t)n + 2 < sizeof(e->detail)) {
+		size_t room = sizeof(e->detail) - (size_t)n - 3, len = strnlen(old, room);
+
+		memcpy(e->detail + n, ": ", 2);
+		memcpy(e->detail + n + 2, old, len);
+		e->detail[(size_t)n + 2 + len] = '\0';
+	}
 	return err_return(e);
 }

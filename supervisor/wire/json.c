@@ -390,10 +390,10 @@ static int step_value(struct check *c, enum want *want)
 	if (c->at >= c->len)
 		return expected(c, "a value");
 	next = c->text[c->at];
+	if (c->depth == 0 && (c->flags & JSON_OBJECT) && next != '{')
+		return expected(c, "\"{\"");
 	if (next == '{' || next == '[')
 		return open_level(c, want);
-	if (c->depth == 0 && (c->flags & JSON_OBJECT))
-		return expected(c, "\"{\"");
 	*want = WANT_COMMA_OR_END;
 	if (next == '"')
 		return check_string(c, &escapes);

@@ -30,6 +30,10 @@ int json_check(const char *text, size_t len, unsigned flags, unsigned max_depth,
  * there is none. key_offset (may be NULL) gets where the key itself stands. */
 bool json_find(const char *text, size_t len, const char *path, size_t *ret_start, size_t *ret_len, size_t *key_offset);
 
+/* The characters of a JSON string ("..." with its quotes, from an accepted text),
+ * unescaped, NUL-terminated, malloc'd; *ret_len may count NULs inside. NULL: no memory or no string. */
+char *json_string_dup(const char *raw, size_t len, size_t *ret_len);
+
 /* Line and column of an offset. */
 void json_position(const char *text, size_t len, size_t offset, unsigned *ret_line, unsigned *ret_column);
 

@@ -1,0 +1,303 @@
+/* The result object of DESIGN 9.2: the truth about one call, for people and programs. */
+#include "jail/base/compiler.h"
+#include "supervisor/call.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+/* A body has at most a million lines. */
+#define LINE_DIGITS 7
+/* More frames than a person reads. */
+#define TRACEBACK_MAX 50
+
+/* What the profile's limit and its origin are called, and how to say that it ended a call. */
+struct cause {
+	char what[400];
+	char evidence[400]; /* JSON object */
+	const char *key;    /* the profile key whose origin is the rule; NULL none */
+	char hint[300];
+	bool final;         /* the same call would end the same way */
+};
+
+static void cause_killed(const struct call *c, struct cause *out)
+{
+	int sig = WTERMSIG(c->ev.wait_status);
+	const char *name = sigabbrev_np(sig);
+
+	snprintf(out->what, sizeof(out->what), "the tool was killed by signal %d (SIG%s)", sig, name ? name : "?");
+	snprintf(out->evidence, sizeof(out->evidence), "{\"signal\":\"SIG%s\",\"number\":%d}", name ? name : "?", sig);
+	snprintf(out->hint, sizeof(out->hint), "%s",
+		 sig == SIGSEGV || sig == SIGABRT || sig == SIGBUS ? "native code crashed, or the stack overflowed" :
+								      "the tool or the kernel sent this signal; Brig did not");
+}
+
+static void cause_syscall(const struct call *c, struct cause *out)
+{
+	_cleanup_free_ char *name = c->ev.syscall ? profile_syscall_name(c->denied_arch, c->denied_nr) : NULL;
+
+	if (c->ev.syscall) {
+		snprintf(out->what, sizeof(out->what), "system call %s (number %d) is an attack and was refused; the jail was killed",
+			 name ? name : "unknown", c->denied_nr);
+		snprintf(out->evidence, sizeof(out->evidence), "{\"syscall\":\"%s\",\"number\":%d,\"arch\":\"%#x\"}",
+			 name ? name : "unknown", c->denied_nr, c->denied_arch);
+	} else {
+		snprintf(out->what, sizeof(out->what), "a system call of a foreign architecture (32-bit or x32) was refused by the filter");
+		snprintf(out->evidence, sizeof(out->evidence), "{\"syscall\":\"foreign architecture\",\"signal\":\"SIGSYS\"}");
+	}
+	snprintf(out->hint, sizeof(out->hint), "no profile allows this; write the tool without it");
+	out->key = "syscalls.allow";
+	out->final = true;
+}
+
+static void cause_tool_error(const struct call *c, struct cause *out)
+{
+	if (c->ev.frame_complete) {
+		snprintf(out->what, sizeof(out->what), "the tool raised an error");
+		snprintf(out->evidence, sizeof(out->evidence), "{}");
+		snprintf(out->hint, sizeof(out->hint), "see error");
+		return;
+	}
+	int status = c->ev.exited && WIFEXITED(c->ev.wait_status) ? WEXITSTATUS(c->ev.wait_status) : -1;
+
+	snprintf(out->what, sizeof(out->what), "the tool ended without a result");
+	snprintf(out->evidence, sizeof(out->evidence), "{\"exit_status\":%d}", status);
+	snprintf(out->hint, sizeof(out->hint), "return the result from run(); do not end the process");
+}
+
+static void cause_setup(const struct call *c, struct cause *out)
+{
+	snprintf(out->what, sizeof(out->what), "the jail could not be built: %s: %s", layer_name(c->failed_layer), c->why.detail);
+	snprintf(out->evidence, sizeof(out->evidence), "{\"layer\":\"%s\",\"errno\":%d}", layer_name(c->failed_layer), c->why.code);
+	snprintf(out->hint, sizeof(out->hint), "%s", c->why.hint[0] ? c->why.hint : "brig doctor tells what this host lacks and how to get it");
+	out->final = true;
+}
+
+static void cause_limit(const struct call *c, struct cause *out)
+{
+	const struct spec_limits *l = &c->limits;
+	double ran = (double)(c->ended_ns - c->begun_ns) / 1e6;
+
+	switch (c->outcome) {
+	case OUTCOME_TIMEOUT:
+		snprintf(out->what, sizeof(out->what), "the tool ran longer than limits.wall (%u ms)", l->wall_ms);
+		snprintf(out->evidence, sizeof(out->evidence), "{\"wall_ms\":%.1f,\"limit_ms\":%u}", ran, l->wall_ms);
+		out->key = "limits.wall";
+		break;
+	case OUTCOME_CPU_LIMIT:
+		snprintf(out->what, sizeof(out->what), "the tool used more processor time than limits.cpu (%u ms)", l->cpu_ms);
+		snprintf(out->evidence, sizeof(out->evidence), "{\"cpu_ms\":%.1f,\"limit_ms\":%u}", (double)c->usage.cpu_us / 1e3, l->cpu_ms);
+		out->key = "limits.cpu";
+		break;
+	case OUTCOME_OUT_OF_MEMORY:
+		snprintf(out->what, sizeof(out->what), "the tool needed more memory than limits.memory (%llu bytes)",
+			 (unsigned long long)l->memory_bytes);
+		snprintf(out->evidence, sizeof(out->evidence), "{\"oom_kills\":%llu,\"limit_bytes\":%llu}",
+			 (unsigned long long)c->usage.oom_kills, (unsigned long long)l->memory_bytes);
+		out->key = "limits.memory";
+		break;
+	default:
+		snprintf(out->what, sizeof(out->what), "the result is larger than limits.result (%u bytes)", l->result_bytes);
+		snprintf(out->evidence, sizeof(out->evidence), "{\"received_bytes\":%zu,\"limit_bytes\":%u}", c->result_len, l->result_bytes);
+		out->key = "limits.result";
+		break;
+	}
+	snprintf(out->hint, sizeof(out->hint), "make the tool need less, or raise %s in the profile", out->key);
+}
+
+static void cause_of(const struct call *c, struct cause *out)
+{
+	memset(out, 0, sizeof(*out));
+	switch (c->outcome) {
+	case OUTCOME_KILLED:
+		cause_killed(c, out);
+		break;
+	case OUTCOME_SYSCALL_DENIED:
+		cause_syscall(c, out);
+		break;
+	case OUTCOME_TOOL_ERROR:
+		cause_tool_error(c, out);
+		break;
+	case OUTCOME_SETUP_FAILED:
+		cause_setup(c, out);
+		break;
+	case OUTCOME_CANCELLED:
+		snprintf(out->what, sizeof(out->what), "the call was cancelled by its client");
+		break;
+	case OUTCOME_INTERNAL_ERROR:
+		snprintf(out->what, sizeof(out->what), "the supervisor failed: %s", c->why.detail);
+		snprintf(out->hint, sizeof(out->hint), "this is not the tool's fault; try again, and report it if it stays");
+		break;
+	default:
+		cause_limit(c, out);
+	}
+	if (!out->evidence[0])
+		snprintf(out->evidence, sizeof(out->evidence), "{}");
+}
+
+static void print_cause(const struct cause *cause, const char *rule, struct jbuf *out)
+{
+	jbuf_text(out, ",\"cause\":{\"what\":");
+	jbuf_cstring(out, cause->what);
+	jbuf_printf(out, ",\"evidence\":%s", cause->evidence);
+	if (rule) {
+		jbuf_text(out, ",\"rule\":");
+		jbuf_cstring(out, rule);
+	}
+	if (cause->hint[0]) {
+		jbuf_text(out, ",\"hint\":");
+		jbuf_cstring(out, cause->hint);
+	}
+	jbuf_printf(out, ",\"final\":%s}", cause->final ? "true" : "false");
+}
+
+/* A value of the tool's error statement as its own JSON text, when it is a string. */
+static bool print_string_at(const struct call *c, const char *path, struct jbuf *out)
+{
+	size_t start, len;
+
+	if (!json_find(c->result, c->result_len, path, &start, &len, NULL) || c->result[start] != '"')
+		return false;
+	jbuf_raw(out, c->result + start, len);
+	return true;
+}
+
+static void print_number_at(const struct call *c, const char *key, struct jbuf *out)
+{
+	size_t start, len;
+
+	if (json_find(c->result, c->result_len, key, &start, &len, NULL) && len <= LINE_DIGITS &&
+	    strspn(c->result + start, "0123456789") >= len) {
+		jbuf_printf(out, ",\"%s\":", key);
+		jbuf_raw(out, c->result + start, len);
+	}
+}
+
+/* The tool's own statement about its error, taken apart and put together anew:
+ * known keys of known types, everything else is dropped. */
+static void print_error(const struct call *c, struct jbuf *out)
+{
+	char path[32];
+
+	jbuf_text(out, ",\"error\":{\"type\":");
+	if (!print_string_at(c, "type", out))
+		jbuf_text(out, "\"Error\"");
+	jbuf_text(out, ",\"message\":");
+	if (!print_string_at(c, "message", out))
+		jbuf_text(out, "\"\"");
+	print_number_at(c, "line", out);
+	print_number_at(c, "column", out);
+	jbuf_text(out, ",\"traceback\":[");
+	for (int i = 0; i < TRACEBACK_MAX; i++) {
+		size_t start, len;
+
+		snprintf(path, sizeof(path), "traceback.%d", i);
+		if (!json_find(c->result, c->result_len, path, &start, &len, NULL) || c->result[start] != '"')
+			break;
+		jbuf_text(out, i ? "," : "");
+		jbuf_raw(out, c->result + start, len);
+	}
+	jbuf_text(out, "]}");
+}
+
+static void print_ended_without(const struct cause *cause, struct jbuf *out)
+{
+	jbuf_text(out, ",\"error\":{\"type\":\"NoResult\",\"message\":");
+	jbuf_cstring(out, cause->what);
+	jbuf_text(out, ",\"traceback\":[]}");
+}
+
+static void print_limits_hit(unsigned bits, struct jbuf *out)
+{
+	static const char *const names[] = { "pids", "stdout", "stderr", "file_size", "tmpfs" };
+	const char *sep = "";
+
+	jbuf_text(out, ",\"limits_hit\":[");
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (bits & (1u << i)) {
+			jbuf_printf(out, "%s\"%s\"", sep, names[i]);
+			sep = ",";
+		}
+	jbuf_text(out, "]");
+}
+
+static void print_known(const char *key, bool known, uint64_t value, struct jbuf *out)
+{
+	if (known && value != CGROUP_UNKNOWN)
+		jbuf_printf(out, ",\"%s\":%llu", key, (unsigned long long)value);
+	else
+		jbuf_printf(out, ",\"%s\":null", key);
+}
+
+static void print_usage(const struct call *c, struct jbuf *out)
+{
+	double wall = c->begun_ns ? (double)(c->ended_ns - c->begun_ns) / 1e6 : 0.0;
+
+	jbuf_printf(out, ",\"usage\":{\"wall_ms\":%.3f,\"queue_ms\":0.0", wall);
+	if (c->usage_known && c->usage.cpu_us != CGROUP_UNKNOWN)
+		jbuf_printf(out, ",\"cpu_ms\":%.3f", (double)c->usage.cpu_us / 1e3);
+	else
+		jbuf_text(out, ",\"cpu_ms\":null");
+	print_known("memory_peak_bytes", c->usage_known, c->usage.memory_peak_bytes, out);
+	print_known("processes_peak", c->usage_known, c->usage.processes_peak, out);
+	jbuf_text(out, "}");
+}
+
+static void print_stages(const struct call *c, struct jbuf *out)
+{
+	jbuf_printf(out, ",\"stages\":{\"total\":%llu,\"fork\":%llu", (unsigned long long)c->spawn_ns, (unsigned long long)c->fork_ns);
+	for (int i = 0; i < STAGE_COUNT; i++) {
+		jbuf_text(out, ",");
+		jbuf_cstring(out, stage_name((enum stage)i));
+		jbuf_printf(out, ":%llu", (unsigned long long)c->stage_ns[i]);
+	}
+	jbuf_text(out, "}");
+}
+
+void answer_print(const struct call *c, struct jbuf *out)
+{
+	struct cause cause;
+
+	jbuf_printf(out, "{\"call_id\":\"%s\",\"tool\":null,\"profile\":", c->id);
+	jbuf_cstring(out, c->profile);
+	jbuf_printf(out, ",\"outcome\":\"%s\"", outcome_name(c->outcome));
+	if (c->outcome != OUTCOME_OK)
+		cause_of(c, &cause);
+	if (c->outcome == OUTCOME_OK) {
+		jbuf_text(out, ",\"result\":");
+		jbuf_raw(out, c->result, c->result_len);
+	} else if (c->outcome == OUTCOME_TOOL_ERROR) {
+		if (c->ev.frame_complete)
+			print_error(c, out);
+		else
+			print_ended_without(&cause, out);
+	}
+	jbuf_text(out, ",\"stdout\":");
+	capture_print(&c->out, out);
+	jbuf_text(out, ",\"stderr\":");
+	capture_print(&c->err, out);
+	if (c->outcome != OUTCOME_OK)
+		print_cause(&cause, cause.key && c->zygote ? profile_origin(c->zygote->profile, cause.key) : NULL, out);
+	print_limits_hit(c->limits_hit, out);
+	print_usage(c, out);
+	if (c->has_receipt) {
+		jbuf_text(out, ",\"receipt\":");
+		receipt_print(&c->receipt, out);
+	}
+	if (c->want_stages)
+		print_stages(c, out);
+	jbuf_text(out, "}");
+}
+
+void answer_refused(enum outcome outcome, const char *profile, const struct err *why, struct jbuf *out)
+{
+	struct cause cause = { .evidence = "{}", .final = true };
+
+	snprintf(cause.what, sizeof(cause.what), "%s", why->detail);
+	snprintf(cause.hint, sizeof(cause.hint), "%s", why->hint);
+	jbuf_text(out, "{\"tool\":null,\"profile\":");
+	jbuf_cstring(out, profile);
+	jbuf_printf(out, ",\"outcome\":\"%s\"", outcome_name(outcome));
+	print_cause(&cause, why->where[0] ? why->where : NULL, out);
+	jbuf_text(out, ",\"limits_hit\":[]}");
+}

@@ -1,0 +1,529 @@
+#include "supervisor/call.h"
+
+#include "jail/base/fd.h"
+#include "supervisor/client.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+/* How often usage is looked at while a tool runs: an out-of-memory kill of a child on v1 and a CPU limit are noticed this late. */
+#define TICK_MS 25
+/* What is read from one stream before others get their turn. */
+#define READ_CHUNK (64u << 10)
+/* After the end, what is still in a pipe: its capacity is 64 KiB, 1 MiB where the tool enlarged it. */
+#define DRAIN_MAX (2u << 20)
+
+static void call_free(struct call *c)
+{
+	struct event **evs[] = { &c->request_ev, &c->stdout_ev, &c->stderr_ev, &c->result_ev, &c->wall_ev, &c->tick_ev };
+
+	for (size_t i = 0; i < ARRAY_LEN(evs); i++)
+		if (*evs[i])
+			event_free(*evs[i]);
+	LIST_REMOVE(c, link);
+	capture_done(&c->out);
+	capture_done(&c->err);
+	free(c->request);
+	free(c->result);
+	free(c->rpc_id);
+	free(c);
+}
+
+/* ---- reading ---- */
+
+/* Reads what is there, at most max bytes. Returns false at end of file or error. */
+static bool read_stream(int fd, struct capture *into, size_t max)
+{
+	char buf[READ_CHUNK];
+
+	for (size_t got = 0; got < max;) {
+		ssize_t n = read(fd, buf, sizeof(buf));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN;
+		if (n == 0)
+			return false;
+		capture_add(into, buf, (size_t)n);
+		got += (size_t)n;
+	}
+	return true;
+}
+
+/* The payload of a complete frame is hostile text: it counts only if it is what it must be. */
+static bool frame_valid(const struct call *c)
+{
+	struct json_error je;
+	unsigned flags = c->head.kind == RESULT_ERROR ? JSON_OBJECT : 0;
+
+	return json_check(c->result, c->result_len, flags, LIMIT_JSON_DEPTH + 1, &je) == 0;
+}
+
+static void frame_head_done(struct call *c)
+{
+	bool known = c->head.kind == RESULT_OK || c->head.kind == RESULT_ERROR;
+
+	if (c->head.magic != RESULT_MAGIC || !known) {
+		c->frame_bad = true;
+		return;
+	}
+	c->result_cap = c->head.kind == RESULT_OK ? c->limits.result_bytes : LIMIT_ERROR_BYTES;
+	c->result = malloc(c->result_cap + 1);
+	c->frame_bad = !c->result;
+}
+
+static void frame_payload_done(struct call *c)
+{
+	if (!frame_valid(c)) {
+		c->frame_bad = true;
+		return;
+	}
+	/* Answers are one line each. Outside of strings a line break is only white
+	 * space, and inside them the check refused it; left in, a tool could put a
+	 * whole forged answer on a line of its own. */
+	for (size_t i = 0; i < c->result_len; i++)
+		if (c->result[i] == '\n' || c->result[i] == '\r')
+			c->result[i] = ' ';
+	c->ev.frame_complete = true;
+	c->ev.frame_ok = c->head.kind == RESULT_OK;
+}
+
+/* Takes bytes of the result pipe: head, then payload; then nothing more counts. */
+static void frame_add(struct call *c, const char *bytes, size_t len)
+{
+	if (c->head_len < sizeof(c->head)) {
+		size_t n = sizeof(c->head) - c->head_len;
+		n = n < len ? n : len;
+		memcpy((char *)&c->head + c->head_len, bytes, n);
+		c->head_len += n;
+		bytes += n;
+		len -= n;
+		if (c->head_len < sizeof(c->head))
+			return;
+		frame_head_done(c);
+	}
+	if (c->frame_bad || c->ev.frame_complete || c->ev.result_over)
+		return;
+	uint64_t want = c->head.len - c->result_len;
+	size_t room = c->result_cap + 1 - c->result_len;
+	size_t n = len < want ? len : (size_t)want;
+	n = n < room ? n : room;
+	memcpy(c->result + c->result_len, bytes, n);
+	c->result_len += n;
+	/* Bytes that came are counted, not the length that the frame claims. */
+	if (c->result_len > c->result_cap)
+		c->ev.result_over = c->head.kind == RESULT_OK, c->frame_bad = !c->ev.result_over;
+	else if (c->result_len == c->head.len)
+		frame_payload_done(c);
+}
+
+/* Returns false at end of file or when the frame's fate is decided. */
+static bool read_result(struct call *c, size_t max)
+{
+	char buf[READ_CHUNK];
+
+	for (size_t got = 0; got < max && !c->ev.frame_complete && !c->ev.result_over;) {
+		ssize_t n = read(c->jail->result_fd, buf, sizeof(buf));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 && errno == EAGAIN;
+		frame_add(c, buf, (size_t)n);
+		got += (size_t)n;
+	}
+	return !c->ev.frame_complete && !c->ev.result_over;
+}
+
+static void read_rest(struct call *c)
+{
+	if (!c->jail)
+		return;
+	if (c->jail->stdout_fd >= 0)
+		read_stream(c->jail->stdout_fd, &c->out, DRAIN_MAX);
+	if (c->jail->stderr_fd >= 0)
+		read_stream(c->jail->stderr_fd, &c->err, DRAIN_MAX);
+}
+
+/* ---- the end ---- */
+
+static void note_usage(struct call *c)
+{
+	if (!c->jail || !c->jail->usage_known || !c->begun_ns) /* before that it is the set-up's, not the tool's */
+		return;
+	c->usage = c->jail->usage;
+	c->usage_known = true;
+	c->ev.oom_kills = c->usage.oom_kills;
+	if (c->usage.cpu_us != CGROUP_UNKNOWN && c->usage.cpu_us >= (uint64_t)c->limits.cpu_ms * 1000)
+		c->ev.cpu_over = true;
+}
+
+static void note_limits(struct call *c)
+{
+	if (jail_tmp_full(c->jail))
+		c->limits_hit |= HIT_TMPFS;
+	if (!(c->limits_hit & HIT_FILE_SIZE) && !c->jail->exited && receipt_signal_pending(c->jail->pid, SIGXFSZ))
+		c->limits_hit |= HIT_FILE_SIZE;
+}
+
+static void note_jail(struct call *c)
+{
+	struct jail *j = c->jail;
+
+	c->receipt = j->receipt;
+	c->has_receipt = j->state >= JAIL_PARKED && !j->failed;
+	memcpy(c->stage_ns, j->stage_ns, sizeof(c->stage_ns));
+	c->spawn_ns = j->spawn_ns;
+	c->fork_ns = j->fork_ns;
+	c->ev.exited = j->exited;
+	c->ev.wait_status = j->wait_status;
+	c->ev.syscall = j->denied;
+	c->denied_arch = j->denied_arch;
+	c->denied_nr = j->denied_nr;
+}
+
+static void call_answer(struct call *c)
+{
+	struct core *core = c->core;
+
+	if (c->usage_known && c->usage.pids_refused > 0)
+		c->limits_hit |= HIT_PIDS;
+	if (capture_truncated(&c->out))
+		c->limits_hit |= HIT_STDOUT;
+	if (capture_truncated(&c->err))
+		c->limits_hit |= HIT_STDERR;
+	c->outcome = verdict_of(&c->ev);
+	client_answer_call(core->client, c);
+	call_free(c);
+	core_leave_if_idle(core);
+}
+
+static void stop_reading(struct call *c)
+{
+	struct event *evs[] = { c->request_ev, c->stdout_ev, c->stderr_ev, c->result_ev, c->wall_ev, c->tick_ev };
+
+	for (size_t i = 0; i < ARRAY_LEN(evs); i++)
+		if (evs[i])
+			event_del(evs[i]);
+}
+
+/* A frame came whole: the usage, the filter's word and the limits are read while
+ * the jail still stands, then it is killed and the answer does not wait for its funeral. */
+static void end_with_frame(struct call *c)
+{
+	struct jail *j = c->jail;
+	struct zygote *z = c->zygote;
+
+	c->ended_ns = core_now_ns();
+	stop_reading(c);
+	jail_usage(j);
+	jail_check_denied(j);
+	note_usage(c);
+	note_limits(c);
+	note_jail(c);
+	read_rest(c);
+	c->jail = NULL;
+	jail_abandon(j);
+	jail_refill(z, c->core->boot->warm);
+	call_answer(c);
+}
+
+/* Something outside ends the call: kill, then wait until the jail is gone. */
+static void end_by_kill(struct call *c)
+{
+	if (c->state == CALL_KILLED)
+		return;
+	c->state = CALL_KILLED;
+	c->ended_ns = core_now_ns();
+	if (c->wall_ev)
+		event_del(c->wall_ev);
+	if (c->tick_ev)
+		event_del(c->tick_ev);
+	jail_usage(c->jail);
+	note_usage(c);
+	note_limits(c);
+	c->ev.we_killed = true;
+	jail_kill(c->jail);
+}
+
+/* Before anything else ends a call, a frame that is already in the pipe counts. */
+static bool frame_is_there(struct call *c)
+{
+	if (c->state != CALL_RUN || c->jail->result_fd < 0)
+		return false;
+	read_result(c, SIZE_MAX);
+	return c->ev.frame_complete;
+}
+
+static void on_wall(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
+{
+	struct call *c = arg;
+
+	if (frame_is_there(c)) {
+		end_with_frame(c);
+		return;
+	}
+	c->ev.wall_over = true;
+	end_by_kill(c);
+}
+
+static void on_tick(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
+{
+	struct call *c = arg;
+
+	jail_usage(c->jail);
+	note_usage(c);
+	if (jail_tmp_full(c->jail))
+		c->limits_hit |= HIT_TMPFS;
+	if (c->ev.cpu_over || c->ev.oom_kills)
+		end_by_kill(c);
+}
+
+static void on_stdout(evutil_socket_t fd, short what UNUSED, void *arg)
+{
+	struct call *c = arg;
+
+	if (!read_stream(fd, &c->out, READ_CHUNK))
+		event_del(c->stdout_ev);
+}
+
+static void on_stderr(evutil_socket_t fd, short what UNUSED, void *arg)
+{
+	struct call *c = arg;
+
+	if (!read_stream(fd, &c->err, READ_CHUNK))
+		event_del(c->stderr_ev);
+}
+
+static void on_result(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
+{
+	struct call *c = arg;
+
+	if (read_result(c, 4 * READ_CHUNK))
+		return;
+	event_del(c->result_ev);
+	if (c->ev.frame_complete)
+		end_with_frame(c);
+	else if (c->ev.result_over)
+		end_by_kill(c);
+}
+
+/* ---- the request goes in ---- */
+
+static void on_request(evutil_socket_t fd, short what UNUSED, void *arg)
+{
+	struct call *c = arg;
+
+	while (c->request_sent < c->request_len) {
+		ssize_t n = write(fd, c->request + c->request_sent, c->request_len - c->request_sent);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n < 0)
+			break; /* nobody reads any more: its end is on the way */
+		c->request_sent += (size_t)n;
+	}
+	event_del(c->request_ev);
+	c->jail->request_fd = fd_close(c->jail->request_fd);
+	free(take_ptr(c->request));
+}
+
+static struct event *watch_fd(struct call *c, int fd, short what, event_callback_fn fn)
+{
+	struct event *ev = event_new(c->core->base, fd, what | EV_PERSIST, fn, c);
+
+	if (ev)
+		event_add(ev, NULL);
+	return ev;
+}
+
+static struct event *after_ms(struct call *c, uint32_t ms, short flags, event_callback_fn fn)
+{
+	struct event *ev = event_new(c->core->base, -1, flags, fn, c);
+	struct timeval tv = { .tv_sec = ms / 1000, .tv_usec = (ms % 1000) * 1000 };
+
+	if (ev)
+		event_add(ev, &tv);
+	return ev;
+}
+
+static void call_run(struct call *c)
+{
+	struct jail *j = c->jail;
+
+	if (jail_begin(j, &c->why) < 0) {
+		c->ev.internal = true;
+		end_by_kill(c);
+		return;
+	}
+	c->state = CALL_RUN;
+	c->begun_ns = core_now_ns();
+	c->result_ev = watch_fd(c, j->result_fd, EV_READ, on_result);
+	c->stdout_ev = watch_fd(c, j->stdout_fd, EV_READ, on_stdout);
+	c->stderr_ev = watch_fd(c, j->stderr_fd, EV_READ, on_stderr);
+	c->request_ev = watch_fd(c, j->request_fd, EV_WRITE, on_request);
+	c->wall_ev = after_ms(c, c->limits.wall_ms, 0, on_wall);
+	c->tick_ev = after_ms(c, TICK_MS, EV_PERSIST, on_tick);
+	if (!c->result_ev || !c->stdout_ev || !c->stderr_ev || !c->request_ev || !c->wall_ev || !c->tick_ev) {
+		err_set(&c->why, ERR_HOST, ENOMEM, "core", "no memory for the call's events");
+		c->ev.internal = true;
+		end_by_kill(c);
+		return;
+	}
+	on_request(j->request_fd, EV_WRITE, c);
+}
+
+static void on_failed(struct call *c)
+{
+	c->ev.setup_failed = !c->jail->internal;
+	c->ev.internal = c->jail->internal;
+	c->failed_layer = c->jail->failed_layer;
+	c->why = c->jail->why;
+	if (!c->ended_ns)
+		c->ended_ns = core_now_ns();
+	c->state = CALL_KILLED;
+}
+
+static void on_gone(struct call *c)
+{
+	struct jail *j = c->jail;
+
+	if (j->internal && !c->ev.frame_complete) {
+		c->ev.internal = true;
+		c->why = j->why;
+	}
+	note_usage(c);
+	note_jail(c);
+	read_rest(c);
+	c->jail = NULL;
+	call_answer(c);
+}
+
+static void on_jail(struct jail *j, enum jail_news news, void *arg)
+{
+	struct call *c = arg;
+
+	switch (news) {
+	case JAIL_NEWS_PARKED:
+		call_run(c);
+		break;
+	case JAIL_NEWS_FAILED:
+		on_failed(c);
+		break;
+	case JAIL_NEWS_DENIED:
+		c->ev.syscall = true;
+		if (!c->ended_ns)
+			end_by_kill(c);
+		break;
+	case JAIL_NEWS_ENDED:
+		if (!c->ended_ns)
+			c->ended_ns = core_now_ns();
+		if (c->state == CALL_RUN && c->jail == j)
+			(void)frame_is_there(c);
+		c->state = CALL_KILLED;
+		stop_reading(c);
+		break;
+	case JAIL_NEWS_GONE:
+		on_gone(c);
+		break;
+	}
+}
+
+void call_cancel(struct call *c)
+{
+	if (c->state == CALL_KILLED)
+		return;
+	c->ev.cancelled = true;
+	end_by_kill(c);
+}
+
+/* ---- the start ---- */
+
+static int build_request(struct call *c, const struct call_request *req)
+{
+	struct request_head head = { .magic = REQUEST_MAGIC, .body_len = (uint32_t)req->body_len, .args_len = (uint32_t)req->args_len };
+
+	if (getrandom(head.seed, sizeof(head.seed), 0) != sizeof(head.seed))
+		return -EIO;
+	c->request_len = sizeof(head) + req->body_len + req->args_len;
+	c->request = malloc(c->request_len);
+	if (!c->request)
+		return -ENOMEM;
+	memcpy(c->request, &head, sizeof(head));
+	memcpy(c->request + sizeof(head), req->body, req->body_len);
+	memcpy(c->request + sizeof(head) + req->body_len, req->args, req->args_len);
+	return 0;
+}
+
+static int random_id(char id[33])
+{
+	unsigned char raw[16];
+
+	if (getrandom(raw, sizeof(raw), 0) != sizeof(raw))
+		return -EIO;
+	for (size_t i = 0; i < sizeof(raw); i++)
+		snprintf(id + 2 * i, 3, "%02x", raw[i]);
+	return 0;
+}
+
+static struct call *call_new(struct core *core, const struct call_request *req, const char *rpc_id, size_t rpc_id_len)
+{
+	struct call *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->core = core;
+	c->received_ns = core_now_ns();
+	c->want_stages = req->want_stages;
+	c->rpc_id = strndup(rpc_id, rpc_id_len);
+	LIST_INSERT_HEAD(&core->calls, c, link);
+	if (c->rpc_id && random_id(c->id) == 0 && build_request(c, req) == 0)
+		return c;
+	call_free(c);
+	return NULL;
+}
+
+static int call_prepare(struct call *c, struct profile *profile, bool best_effort)
+{
+	const struct jail_spec *spec = profile_spec(profile);
+	int r;
+
+	c->limits = spec->limits;
+	snprintf(c->profile, sizeof(c->profile), "%s", profile_name(profile));
+	if (capture_init(&c->out, c->limits.stdout_bytes) < 0 || capture_init(&c->err, c->limits.stderr_bytes) < 0) {
+		profile_free(profile);
+		return err_set(&c->why, ERR_HOST, ENOMEM, "core", "no memory for the call's output");
+	}
+	r = zygote_get(c->core, profile, best_effort, &c->zygote, &c->why);
+	if (r < 0)
+		return r;
+	c->jail = jail_take_parked(c->zygote, on_jail, c);
+	if (c->jail)
+		return 0;
+	return jail_spawn(c->zygote, on_jail, c, &c->jail, &c->why);
+}
+
+void call_start(struct core *core, struct profile *profile, const struct call_request *req, const char *rpc_id, size_t rpc_id_len)
+{
+	struct call *c = call_new(core, req, rpc_id, rpc_id_len);
+
+	if (!c) {
+		profile_free(profile);
+		client_answer_error(core->client, rpc_id, rpc_id_len, -32603, "no memory", NULL, NULL);
+		return;
+	}
+	if (call_prepare(c, profile, req->best_effort) < 0) {
+		int layer = layer_find(c->why.where);
+		c->ev.setup_failed = layer >= 0 || c->why.class == ERR_HOST;
+		c->ev.internal = !c->ev.setup_failed;
+		c->failed_layer = layer >= 0 ? (enum layer)layer : LAYER_USER;
+		c->ended_ns = core_now_ns();
+		call_answer(c);
+		return;
+	}
+	if (c->jail->state == JAIL_PARKED)
+		call_run(c);
+}

@@ -1,0 +1,72 @@
+/* One call: from a checked request to its answer. Owns a jail while it runs,
+ * the three output channels, the deadlines, and the evidence. Core only.
+ *
+ *   CALL_JAIL     waits for a parked jail
+ *   CALL_RUN      the request is on its way or the tool runs
+ *   CALL_KILLED   something ended it; waits until the jail is gone
+ *   (answered and freed)
+ */
+#ifndef BRIG_SUPERVISOR_CALL_H
+#define BRIG_SUPERVISOR_CALL_H
+
+#include "jail/frame.h"
+#include "supervisor/capture.h"
+#include "supervisor/jail.h"
+#include "supervisor/verdict.h"
+
+enum call_state { CALL_JAIL, CALL_RUN, CALL_KILLED };
+
+/* Limits that were touched without ending the call. */
+enum limit_bit { HIT_PIDS = 1, HIT_STDOUT = 2, HIT_STDERR = 4, HIT_FILE_SIZE = 8, HIT_TMPFS = 16 };
+
+/* A request after validation. Texts are borrowed until call_start returns. */
+struct call_request {
+	const char *body, *args; /* UTF-8 source; JSON object, the caller's bytes */
+	size_t body_len, args_len;
+	bool best_effort;
+	bool want_stages;
+};
+
+struct call {
+	LIST_ENTRY(call) link;
+	struct core *core;
+	enum call_state state;
+	char id[33];               /* 128 random bits, hex: unique across hosts */
+	char *rpc_id;              /* raw JSON of the request's id */
+	struct zygote *zygote;
+	struct jail *jail;         /* NULL once it is gone or was never there */
+	char profile[SPEC_NAME_MAX];
+	struct spec_limits limits;
+	bool want_stages;
+	char *request;             /* head, body, args: what still has to be written */
+	size_t request_len, request_sent;
+	struct event *request_ev, *stdout_ev, *stderr_ev, *result_ev, *wall_ev, *tick_ev;
+	struct capture out, err;
+	struct result_head head;   /* of the result frame, as far as it came */
+	char *result;              /* payload; cap result_cap + 1 */
+	size_t head_len, result_len, result_cap;
+	bool frame_bad;            /* what comes on the result pipe is no frame */
+	struct evidence ev;
+	enum outcome outcome;
+	struct err why;            /* setup_failed, internal_error: what and what to do */
+	enum layer failed_layer;
+	unsigned limits_hit;
+	struct cgroup_usage usage;
+	bool usage_known, has_receipt;
+	struct receipt receipt;
+	uint32_t denied_arch;
+	int denied_nr;
+	uint64_t received_ns, begun_ns, ended_ns;
+	uint64_t stage_ns[STAGE_COUNT], spawn_ns, fork_ns;
+};
+
+/* Takes the profile. The answer goes to the core's client when the call ends; rpc_id is copied. */
+void call_start(struct core *core, struct profile *profile, const struct call_request *req, const char *rpc_id, size_t rpc_id_len);
+/* Ends it as cancelled. */
+void call_cancel(struct call *call);
+/* The object of DESIGN 9.2. */
+void answer_print(const struct call *call, struct jbuf *out);
+/* The same shape for a call that never got as far as a jail. */
+void answer_refused(enum outcome outcome, const char *profile, const struct err *why, struct jbuf *out);
+
+#endif

@@ -1,0 +1,137 @@
+#include "supervisor/client.h"
+
+#include "supervisor/call.h"
+#include "supervisor/methods.h"
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An answer holds two output texts whose bad bytes may grow threefold and a result; profiles cap them far below this. */
+#define ANSWER_MAX (256u << 20)
+
+struct client {
+	struct core *core;
+	struct bufferevent *be;
+};
+
+void client_close(struct client *cl)
+{
+	if (!cl)
+		return;
+	cl->core->client = NULL;
+	bufferevent_free(cl->be);
+	free(cl);
+}
+
+/* Nothing may outlive its client: running calls are cancelled, parked jails killed. */
+static void client_left(struct client *cl)
+{
+	struct core *core = cl->core;
+	struct call *c, *next_call;
+	struct jail *j, *next_jail;
+
+	client_close(cl);
+	core->leaving = true;
+	for (c = LIST_FIRST(&core->calls); c; c = next_call) {
+		next_call = LIST_NEXT(c, link);
+		call_cancel(c);
+	}
+	for (j = LIST_FIRST(&core->jails); j; j = next_jail) {
+		next_jail = LIST_NEXT(j, link);
+		jail_kill(j);
+	}
+	core_leave_if_idle(core);
+}
+
+static void on_event(struct bufferevent *be UNUSED, short what, void *arg)
+{
+	if (what & (BEV_EVENT_EOF | BEV_EVENT_ERROR))
+		client_left(arg);
+}
+
+static void on_read(struct bufferevent *be, void *arg)
+{
+	struct client *cl = arg;
+	struct evbuffer *in = bufferevent_get_input(be);
+	size_t len;
+	char *line;
+
+	while ((line = evbuffer_readln(in, &len, EVBUFFER_EOL_LF))) {
+		methods_dispatch(cl->core, line, len);
+		free(line);
+		if (!cl->core->client)
+			return;
+	}
+	if (evbuffer_get_length(in) > LIMIT_FRAME_BYTES) {
+		client_answer_error(cl, "null", 4, -32600, "a request line is too long", NULL, "split the work, or pass less data");
+		bufferevent_disable(be, EV_READ);
+	}
+}
+
+int client_open(struct core *core, int fd, struct err *err)
+{
+	struct client *cl = calloc(1, sizeof(*cl));
+
+	if (!cl || evutil_make_socket_nonblocking(fd) < 0 ||
+	    !(cl->be = bufferevent_socket_new(core->base, fd, BEV_OPT_CLOSE_ON_FREE))) {
+		free(cl);
+		return err_set(err, ERR_HOST, ENOMEM, "core", "cannot watch the client's socket");
+	}
+	cl->core = core;
+	core->client = cl;
+	bufferevent_setcb(cl->be, on_read, NULL, on_event, cl);
+	bufferevent_enable(cl->be, EV_READ | EV_WRITE);
+	return 0;
+}
+
+void client_answer(struct client *cl, const char *rpc_id, size_t rpc_id_len, const char *result, size_t len)
+{
+	static const char head[] = "{\"jsonrpc\":\"2.0\",\"id\":", mid[] = ",\"result\":", tail[] = "}\n";
+	struct evbuffer *out;
+
+	if (!cl)
+		return;
+	out = bufferevent_get_output(cl->be);
+	evbuffer_add(out, head, sizeof(head) - 1);
+	evbuffer_add(out, rpc_id, rpc_id_len);
+	evbuffer_add(out, mid, sizeof(mid) - 1);
+	evbuffer_add(out, result, len);
+	evbuffer_add(out, tail, sizeof(tail) - 1);
+}
+
+void client_answer_call(struct client *cl, const struct call *call)
+{
+	struct jbuf b;
+
+	jbuf_init(&b, ANSWER_MAX);
+	answer_print(call, &b);
+	if (b.failed)
+		client_answer_error(cl, call->rpc_id, strlen(call->rpc_id), -32603, "no memory for the answer", NULL, NULL);
+	else
+		client_answer(cl, call->rpc_id, strlen(call->rpc_id), b.data, b.len);
+	jbuf_done(&b);
+}
+
+void client_answer_error(struct client *cl, const char *rpc_id, size_t rpc_id_len, int code, const char *message,
+			 const char *where, const char *hint)
+{
+	struct jbuf b;
+
+	if (!cl)
+		return;
+	jbuf_init(&b, ANSWER_MAX);
+	jbuf_text(&b, "{\"jsonrpc\":\"2.0\",\"id\":");
+	jbuf_raw(&b, rpc_id, rpc_id_len);
+	jbuf_printf(&b, ",\"error\":{\"code\":%d,\"message\":", code);
+	jbuf_cstring(&b, message);
+	jbuf_text(&b, ",\"data\":{\"where\":");
+	jbuf_cstring(&b, where ? where : "");
+	jbuf_text(&b, ",\"hint\":");
+	jbuf_cstring(&b, hint ? hint : "");
+	jbuf_text(&b, "}}}\n");
+	if (!b.failed)
+		evbuffer_add(bufferevent_get_output(cl->be), b.data, b.len);
+	jbuf_done(&b);
+}

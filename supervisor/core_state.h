@@ -1,0 +1,34 @@
+/* What core's modules share: one instance, made in core_main(). */
+#ifndef BRIG_SUPERVISOR_CORE_STATE_H
+#define BRIG_SUPERVISOR_CORE_STATE_H
+
+#include "supervisor/core.h"
+
+#include <event2/event.h>
+#include <stdbool.h>
+#include <sys/queue.h>
+
+struct zygote;
+struct jail;
+struct call;
+struct client;
+
+struct core {
+	struct core_boot *boot;
+	struct event_base *base;
+	struct client *client;           /* the private supervisor's one client */
+	LIST_HEAD(, zygote) zygotes;
+	LIST_HEAD(, jail) jails;
+	LIST_HEAD(, call) calls;
+	uint64_t slots_used;             /* bit k: slot k has a cgroup or a process */
+	uint64_t next_seq;               /* of jails; never 0 */
+	uint32_t next_gen;               /* of zygotes; never 0 */
+	bool leaving;                    /* the client is gone: end when the last jail is */
+};
+
+/* Ends the loop as soon as nothing runs any more; called whenever something ended. */
+void core_leave_if_idle(struct core *core);
+
+uint64_t core_now_ns(void); /* CLOCK_MONOTONIC */
+
+#endif

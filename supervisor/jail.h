@@ -1,0 +1,90 @@
+/* Core's handle of one jail, from SPAWN to the removed cgroup. Single use: the
+ * states only go forward.
+ *
+ *   WAITING    for its zygote
+ *   SPAWNING   SPAWN sent
+ *   ENTERING   in its cgroup, GO sent
+ *   LOCKED     every layer on; listener and namespaces are being fetched
+ *   PARKING    read back from the kernel, PARK sent
+ *   PARKED     waits for a request; may be taken once
+ *   RUNNING    received the first byte of a request
+ *   DYING      killed or ended; waiting for its status and the cgroup's removal
+ *   GONE       nothing is left of it
+ */
+#ifndef BRIG_SUPERVISOR_JAIL_H
+#define BRIG_SUPERVISOR_JAIL_H
+
+#include "jail/status.h"
+#include "supervisor/receipt.h"
+#include "supervisor/zygote.h"
+
+enum jail_state { JAIL_WAITING, JAIL_SPAWNING, JAIL_ENTERING, JAIL_LOCKED, JAIL_PARKING, JAIL_PARKED, JAIL_RUNNING, JAIL_DYING, JAIL_GONE };
+
+/* What the owner is told. */
+enum jail_news {
+	JAIL_NEWS_PARKED, /* may be given a request */
+	JAIL_NEWS_FAILED, /* never parked: failed_layer and why say what stopped it; GONE follows */
+	JAIL_NEWS_DENIED, /* the notification listener fired: denied_* */
+	JAIL_NEWS_ENDED,  /* PID 1 ended: exited, wait_status; GONE follows */
+	JAIL_NEWS_GONE,   /* cgroup removed, usage final; the handle is freed after this */
+};
+typedef void (*jail_fn)(struct jail *jail, enum jail_news news, void *arg);
+
+struct jail {
+	LIST_ENTRY(jail) link;
+	struct core *core;
+	struct zygote *zygote;
+	enum jail_state state;
+	uint64_t seq;
+	unsigned slot;
+	bool has_slot, has_cgroup, counted;
+	int pidfd;
+	pid_t pid;             /* valid while pidfd is held and not reaped */
+	int status_fd, listener_fd, tmp_fd;
+	int stdout_fd, stderr_fd, request_fd, result_fd; /* core's ends; the owner may take them once RUNNING */
+	int child_fds[ZSPAWN_FDS];
+	struct event *status_ev, *listener_ev, *timer;
+	jail_fn fn;
+	void *arg;
+	struct receipt receipt;
+	enum layer failed_layer;
+	bool failed, internal; /* internal: the supervisor's own part failed, not a layer */
+	struct err why;
+	bool denied;
+	uint32_t denied_arch;
+	int denied_nr;
+	pid_t denied_pid;
+	bool exited, killed;   /* killed: by us */
+	int wait_status;       /* of PID 1, or of the tool under an init */
+	bool tool_ended;       /* ENDED came from the init */
+	struct cgroup_usage usage;
+	bool usage_known;
+	uint64_t stage_ns[STAGE_COUNT];
+	uint64_t spawn_ns, fork_ns; /* SPAWN to PARKED; inside clone3 */
+};
+
+/* Starts one; news come to fn. On failure nothing is left. */
+int jail_spawn(struct zygote *z, jail_fn fn, void *arg, struct jail **ret, struct err *err);
+/* A parked one for this zygote, or NULL. It is the caller's from now on. */
+struct jail *jail_take_parked(struct zygote *z, jail_fn fn, void *arg);
+/* Usage counts from here; the state becomes RUNNING. */
+int jail_begin(struct jail *jail, struct err *err);
+/* Asks the keeper for the usage so far. */
+void jail_usage(struct jail *jail);
+/* Takes a notification that waits on the listener right now (news DENIED). */
+void jail_check_denied(struct jail *jail);
+/* Every process of it dies now; ENDED and GONE follow. Harmless when it is dying already. */
+void jail_kill(struct jail *jail);
+/* No more news to the owner; the jail is killed and cleaned up on its own. */
+void jail_abandon(struct jail *jail);
+/* Parked jails with nobody's name on them, up to `want` for this zygote. */
+void jail_refill(struct zygote *z, unsigned want);
+/* The zygote became READY or died. */
+void jail_zygote_changed(struct zygote *z);
+/* A message of the zygote about one of its jails. fds are taken. */
+void jail_zygote_msg(struct zygote *z, const struct zygote_msg *msg, int *fds, unsigned nfds);
+const char *jail_state_name(enum jail_state state);
+/* /tmp of the jail has no block or no inode left now. */
+bool jail_tmp_full(const struct jail *jail);
+
+#endif

@@ -1,0 +1,17 @@
+/* Core's side of the keeper's socket: one request, one answer, in order.
+ * The keeper answers at once (its longest wait is CGROUP_DEL's, bounded), so
+ * these calls block. Any failure of the channel itself is final: core ends. */
+#ifndef BRIG_SUPERVISOR_KEEPER_CLIENT_H
+#define BRIG_SUPERVISOR_KEEPER_CLIENT_H
+
+#include "jail/base/err.h"
+#include "supervisor/keeper_proto.h"
+
+/* Asks; *fd (-1: none) travels along, *ret_fd (may be NULL) is what came back.
+ * Returns 0, or a negative errno with *err naming the keeper's operation. */
+int keeper_ask(int sock, struct keeper_msg *msg, int fd, struct keeper_reply *reply, int *ret_fd, struct err *err);
+
+/* The common shape: a kind and a slot. */
+int keeper_ask_slot(int sock, enum keeper_kind kind, unsigned slot, int fd, struct keeper_reply *reply, struct err *err);
+
+#endif

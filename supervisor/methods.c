@@ -1,0 +1,266 @@
+#include "supervisor/methods.h"
+
+#include "supervisor/call.h"
+#include "supervisor/client.h"
+#include "supervisor/trial.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The arguments may nest LIMIT_JSON_DEPTH deep inside the request and its params. */
+#define REQUEST_DEPTH (LIMIT_JSON_DEPTH + 2)
+#define SHOW_MAX (4u << 20)
+
+/* A request that json_check() accepted; slices point into the line. */
+struct request {
+	const char *line;
+	size_t len;
+	const char *id;
+	size_t id_len;
+};
+
+typedef void (*method_fn)(struct core *core, const struct request *rq);
+
+static void refuse(struct core *core, const struct request *rq, int code, const struct err *err)
+{
+	client_answer_error(core->client, rq->id, rq->id_len, code, err->detail, err->where, err->hint);
+}
+
+static void refuse_params(struct core *core, const struct request *rq, const char *what)
+{
+	client_answer_error(core->client, rq->id, rq->id_len, -32602, what, NULL, NULL);
+}
+
+/* params.KEY as a string, NULL when absent or of another type. *ret_len may count NULs. */
+static char *param_string(const struct request *rq, const char *path, size_t *ret_len)
+{
+	size_t start, len;
+
+	if (!json_find(rq->line, rq->len, path, &start, &len, NULL))
+		return NULL;
+	return json_string_dup(rq->line + start, len, ret_len);
+}
+
+static bool param_true(const struct request *rq, const char *path)
+{
+	size_t start, len;
+
+	return json_find(rq->line, rq->len, path, &start, &len, NULL) && len == 4 && memcmp(rq->line + start, "true", 4) == 0;
+}
+
+/* The profile that the parameters name, or carry as text. */
+static int param_profile(struct core *core, const struct request *rq, struct profile **ret, struct err *err)
+{
+	size_t name_len = 0, text_len = 0, path_len = 0;
+	_cleanup_free_ char *name = param_string(rq, "params.profile", &name_len);
+	_cleanup_free_ char *text = param_string(rq, "params.profile_text", &text_len);
+	_cleanup_free_ char *path = param_string(rq, "params.profile_path", &path_len);
+
+	if (text)
+		return profile_load_text(core->boot->profiles, path ? path : "profile", text, text_len, ret, err);
+	if (name && strlen(name) != name_len)
+		return err_set(err, ERR_CALLER, EINVAL, "profile", "a profile name holds a NUL");
+	return profile_load(core->boot->profiles, name ? name : "pure", ret, err);
+}
+
+/* ---- run ---- */
+
+static void answer_invalid(struct core *core, const struct request *rq, const char *profile, const struct err *why)
+{
+	struct jbuf b;
+
+	jbuf_init(&b, SHOW_MAX);
+	answer_refused(OUTCOME_INVALID_ARGUMENTS, profile, why, &b);
+	client_answer(core->client, rq->id, rq->id_len, b.data, b.len);
+	jbuf_done(&b);
+}
+
+/* The caller's own bytes of the arguments, proven to be an object within bounds. */
+static int take_args(const struct request *rq, struct call_request *cr, struct err *err)
+{
+	size_t start, len;
+	struct json_error je;
+
+	if (!json_find(rq->line, rq->len, "params.args", &start, &len, NULL)) {
+		cr->args = "{}";
+		cr->args_len = 2;
+		return 0;
+	}
+	cr->args = rq->line + start;
+	cr->args_len = len;
+	if (len > LIMIT_ARGS_BYTES)
+		return err_set(err, ERR_CALLER, E2BIG, "args", "the arguments are %zu bytes, more than the %u that a call may carry", len,
+			       LIMIT_ARGS_BYTES);
+	if (cr->args[0] != '{')
+		return err_set(err, ERR_CALLER, EINVAL, "args", "the arguments are not a JSON object");
+	if (json_check(cr->args, len, JSON_OBJECT, LIMIT_JSON_DEPTH, &je) < 0)
+		return err_set(err, ERR_CALLER, EINVAL, "args", "arguments, line %u column %u: %s", je.line, je.column, je.what);
+	return 0;
+}
+
+static void method_run(struct core *core, const struct request *rq)
+{
+	struct call_request cr = { .best_effort = param_true(rq, "params.best_effort"), .want_stages = param_true(rq, "params.stages") };
+	_cleanup_free_ char *body = param_string(rq, "params.body", &cr.body_len);
+	struct profile *profile;
+	struct err err;
+
+	if (!body) {
+		refuse_params(core, rq, "run needs a body (a string)");
+		return;
+	}
+	if (cr.body_len > LIMIT_BODY_BYTES) {
+		refuse_params(core, rq, "the body is larger than 1 MiB");
+		return;
+	}
+	cr.body = body;
+	if (param_profile(core, rq, &profile, &err) < 0) {
+		refuse(core, rq, -32602, &err);
+		return;
+	}
+	if (take_args(rq, &cr, &err) < 0) {
+		answer_invalid(core, rq, profile_name(profile), &err);
+		profile_free(profile);
+		return;
+	}
+	call_start(core, profile, &cr, rq->id, rq->id_len);
+}
+
+/* ---- profiles ---- */
+
+static void method_profile_list(struct core *core, const struct request *rq)
+{
+	struct jbuf b;
+	const char *name;
+
+	jbuf_init(&b, SHOW_MAX);
+	jbuf_text(&b, "[");
+	for (size_t i = 0; (name = profile_store_name(core->boot->profiles, i)); i++) {
+		struct profile *p;
+		struct err err;
+		int r = profile_load(core->boot->profiles, name, &p, &err);
+
+		jbuf_printf(&b, "%s{\"name\":", i ? "," : "");
+		jbuf_cstring(&b, name);
+		jbuf_text(&b, r < 0 ? ",\"error\":" : ",\"digest\":");
+		jbuf_cstring(&b, r < 0 ? err.detail : profile_digest(p));
+		jbuf_text(&b, ",\"why\":");
+		jbuf_cstring(&b, r < 0 ? "" : profile_why(p));
+		jbuf_text(&b, "}");
+		if (r == 0)
+			profile_free(p);
+	}
+	jbuf_text(&b, "]");
+	client_answer(core->client, rq->id, rq->id_len, b.data, b.len);
+	jbuf_done(&b);
+}
+
+static void method_profile_show(struct core *core, const struct request *rq)
+{
+	struct profile *p;
+	struct err err;
+	struct jbuf b;
+
+	if (param_profile(core, rq, &p, &err) < 0) {
+		refuse(core, rq, -32602, &err);
+		return;
+	}
+	_cleanup_free_ char *text = profile_print(p);
+	jbuf_init(&b, SHOW_MAX);
+	jbuf_text(&b, "{\"name\":");
+	jbuf_cstring(&b, profile_name(p));
+	jbuf_text(&b, ",\"digest\":");
+	jbuf_cstring(&b, profile_digest(p));
+	jbuf_text(&b, ",\"filter\":");
+	jbuf_cstring(&b, profile_filter_digest(p));
+	jbuf_text(&b, ",\"text\":");
+	jbuf_cstring(&b, text ? text : "");
+	jbuf_text(&b, "}");
+	client_answer(core->client, rq->id, rq->id_len, b.data, b.len);
+	jbuf_done(&b);
+	profile_free(p);
+}
+
+/* ---- status ---- */
+
+static void method_status(struct core *core, const struct request *rq)
+{
+	struct jbuf b;
+	struct jail *j;
+	unsigned parked = 0, alive = 0;
+	const char *sep = "";
+
+	LIST_FOREACH(j, &core->jails, link) {
+		parked += j->state == JAIL_PARKED && !j->fn;
+		alive++;
+	}
+	jbuf_init(&b, SHOW_MAX);
+	jbuf_printf(&b, "{\"parked\":%u,\"alive\":%u,\"jails\":[", parked, alive);
+	LIST_FOREACH(j, &core->jails, link) {
+		if (j->pid > 0)
+			jbuf_printf(&b, "%s{\"pid\":%d,\"state\":\"%s\"}", sep, j->pid, jail_state_name(j->state));
+		sep = j->pid > 0 ? "," : sep;
+	}
+	jbuf_text(&b, "]}");
+	client_answer(core->client, rq->id, rq->id_len, b.data, b.len);
+	jbuf_done(&b);
+}
+
+static void method_doctor(struct core *core, const struct request *rq)
+{
+	trial_start(core, rq->id, rq->id_len);
+}
+
+static const struct {
+	const char *name;
+	method_fn fn;
+} methods[] = {
+	{ "run", method_run },
+	{ "status", method_status },
+	{ "doctor", method_doctor },
+	{ "profile.list", method_profile_list },
+	{ "profile.show", method_profile_show },
+};
+
+static bool take_request(struct core *core, const char *line, size_t len, struct request *rq)
+{
+	struct json_error je;
+	struct err err;
+	size_t start;
+
+	*rq = (struct request){ .line = line, .len = len, .id = "null", .id_len = 4 };
+	if (json_check(line, len, JSON_OBJECT, REQUEST_DEPTH, &je) < 0) {
+		err_set(&err, ERR_CALLER, EINVAL, "request", "column %u: %s", je.column, je.what);
+		refuse(core, rq, -32700, &err);
+		return false;
+	}
+	if (json_find(line, len, "id", &start, &rq->id_len, NULL) && strchr("\"-0123456789", line[start])) {
+		rq->id = line + start;
+		return true;
+	}
+	rq->id_len = 4;
+	client_answer_error(core->client, "null", 4, -32600, "a request needs an id (a string or a number)", NULL, NULL);
+	return false;
+}
+
+void methods_dispatch(struct core *core, const char *line, size_t len)
+{
+	struct request rq;
+	size_t version_len = 0, name_len = 0;
+
+	if (!take_request(core, line, len, &rq))
+		return;
+	_cleanup_free_ char *version = param_string(&rq, "jsonrpc", &version_len);
+	_cleanup_free_ char *name = param_string(&rq, "method", &name_len);
+	if (!version || strcmp(version, "2.0") != 0 || !name) {
+		client_answer_error(core->client, rq.id, rq.id_len, -32600, "not a JSON-RPC 2.0 request", NULL, NULL);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(methods); i++)
+		if (strcmp(methods[i].name, name) == 0) {
+			methods[i].fn(core, &rq);
+			return;
+		}
+	client_answer_error(core->client, rq.id, rq.id_len, -32601, "no such method", NULL, NULL);
+}

@@ -1,0 +1,158 @@
+#include "supervisor/zygote.h"
+
+#include "jail/base/fd.h"
+#include "supervisor/jail.h"
+#include "supervisor/keeper_client.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What a caller's --best-effort may weaken: protections whose loss leaves a jail
+ * that is still one. Without the others Brig does not run anything. */
+#define BEST_EFFORT_LAYERS                                                                           \
+	(LAYER_BIT(LAYER_CGROUP) | LAYER_BIT(LAYER_GROUPS) | LAYER_BIT(LAYER_TIME) | LAYER_BIT(LAYER_MDWE) | \
+	 LAYER_BIT(LAYER_SPECULATION) | LAYER_BIT(LAYER_LANDLOCK) | LAYER_BIT(LAYER_PROC))
+
+static void zygote_die(struct zygote *z)
+{
+	if (z->state == ZYGOTE_DEAD)
+		return;
+	z->start_failed = z->state == ZYGOTE_STARTING;
+	z->state = ZYGOTE_DEAD;
+	if (z->readable)
+		event_free(take_ptr(z->readable));
+	z->control = fd_close(z->control);
+
+	struct keeper_msg msg = { .kind = KP_ZYGOTE_STOP, .gen = z->gen };
+	struct keeper_reply reply;
+	(void)keeper_ask(z->core->boot->keeper_fd, &msg, -1, &reply, NULL, NULL);
+	jail_zygote_changed(z);
+}
+
+static void start_failed(struct zygote *z, const struct zygote_msg *msg)
+{
+	char op[sizeof(msg->op)];
+
+	memcpy(op, msg->op, sizeof(op));
+	op[sizeof(op) - 1] = '\0';
+	z->failed_layer = msg->stage < LAYER_COUNT ? (enum layer)msg->stage : LAYER_MOUNT;
+	err_set(&z->why, ERR_HOST, msg->err, layer_name(z->failed_layer), "%s%s%s", op, msg->err ? ": " : "",
+		msg->err ? strerror(msg->err) : "");
+	zygote_die(z);
+}
+
+/* Returns false when the zygote is dead now. */
+static bool take_msg(struct zygote *z)
+{
+	struct zygote_msg msg;
+	int fds[2];
+	unsigned nfds = 0;
+	int r = fd_recv(z->control, &msg, sizeof(msg), fds, ARRAY_LEN(fds), &nfds, MSG_DONTWAIT);
+
+	if (r == -EAGAIN)
+		return false;
+	if (r <= 0 || msg.magic != ZYGOTE_MAGIC) {
+		if (!z->why.class)
+			err_set(&z->why, ERR_HOST, r < 0 ? -r : 0, "zygote", "the zygote ended unexpectedly");
+		zygote_die(z);
+		return false;
+	}
+	if (msg.kind == ZY_READY && z->state == ZYGOTE_STARTING) {
+		z->state = ZYGOTE_READY;
+		jail_zygote_changed(z);
+	} else if (msg.kind == ZY_START_FAILED && z->state == ZYGOTE_STARTING) {
+		start_failed(z, &msg);
+	} else {
+		jail_zygote_msg(z, &msg, fds, nfds);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+		fds[i] = fd_close(fds[i]);
+	return z->state != ZYGOTE_DEAD;
+}
+
+static void on_readable(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
+{
+	struct zygote *z = arg;
+
+	while (take_msg(z))
+		;
+}
+
+void zygote_send(struct zygote *z, struct zygote_msg *msg, const int *fds, unsigned nfds)
+{
+	msg->magic = ZYGOTE_MAGIC;
+	int r = z->state == ZYGOTE_DEAD ? -EPIPE : fd_send(z->control, msg, sizeof(*msg), fds, nfds);
+
+	if (r < 0) {
+		err_set(&z->why, ERR_HOST, -r, "zygote", "the zygote takes no messages: %s", strerror(-r));
+		zygote_die(z);
+	}
+}
+
+static int zygote_start(struct zygote *z, struct err *err)
+{
+	struct core *core = z->core;
+	struct keeper_msg msg = { .kind = KP_ZYGOTE_START, .gen = z->gen };
+	struct keeper_reply reply;
+	_cleanup_close_ int spec_fd = fd_sealed("brig-spec", z->spec, sizeof(*z->spec));
+
+	if (spec_fd < 0)
+		return err_set(err, ERR_HOST, -spec_fd, "zygote", "memfd for the spec: %s", strerror(-spec_fd));
+	int r = keeper_ask(core->boot->keeper_fd, &msg, spec_fd, &reply, &z->control, err);
+	if (r < 0)
+		return r;
+	z->first_host_uid = reply.first_host_uid;
+	fd_nonblock(z->control);
+	z->readable = event_new(core->base, z->control, EV_READ | EV_PERSIST, on_readable, z);
+	if (!z->readable || event_add(z->readable, NULL) < 0)
+		return err_set(err, ERR_HOST, ENOMEM, "zygote", "no event for the control socket");
+	return 0;
+}
+
+int zygote_get(struct core *core, struct profile *profile, bool best_effort, struct zygote **ret, struct err *err)
+{
+	struct jail_spec *spec = malloc(sizeof(*spec));
+	struct zygote *z;
+	int r;
+
+	if (!spec) {
+		profile_free(profile);
+		return err_set(err, ERR_HOST, ENOMEM, "zygote", "no memory");
+	}
+	*spec = *profile_spec(profile);
+	if (best_effort)
+		spec->best_effort |= BEST_EFFORT_LAYERS;
+	LIST_FOREACH(z, &core->zygotes, link)
+		if (z->state != ZYGOTE_DEAD && memcmp(z->spec, spec, sizeof(*spec)) == 0) {
+			free(spec);
+			profile_free(profile);
+			*ret = z;
+			return 0;
+		}
+	z = calloc(1, sizeof(*z));
+	if (!z) {
+		free(spec);
+		profile_free(profile);
+		return err_set(err, ERR_HOST, ENOMEM, "zygote", "no memory");
+	}
+	*z = (struct zygote){ .core = core, .gen = core->next_gen++, .control = -1, .profile = profile, .spec = spec };
+	LIST_INSERT_HEAD(&core->zygotes, z, link);
+	r = zygote_start(z, err);
+	if (r < 0) {
+		zygote_free(z);
+		return r;
+	}
+	*ret = z;
+	return 0;
+}
+
+void zygote_free(struct zygote *z)
+{
+	LIST_REMOVE(z, link);
+	if (z->readable)
+		event_free(z->readable);
+	fd_close(z->control);
+	profile_free(z->profile);
+	free(z->spec);
+	free(z);
+}

@@ -1,0 +1,33 @@
+/* Core's handle of one zygote: started by the keeper, spoken to by core alone.
+ * One for each distinct spec (profile and the caller's best-effort word). */
+#ifndef BRIG_SUPERVISOR_ZYGOTE_H
+#define BRIG_SUPERVISOR_ZYGOTE_H
+
+#include "jail/zygote_proto.h"
+#include "supervisor/core_state.h"
+
+enum zygote_state { ZYGOTE_STARTING, ZYGOTE_READY, ZYGOTE_DEAD };
+
+struct zygote {
+	LIST_ENTRY(zygote) link;
+	struct core *core;
+	enum zygote_state state;
+	uint32_t gen;
+	int control;               /* SEQPACKET */
+	struct event *readable;
+	struct profile *profile;   /* owned */
+	struct jail_spec *spec;    /* owned copy: the profile's, with the caller's best_effort added */
+	uint32_t first_host_uid;
+	enum layer failed_layer;   /* DEAD: what stopped it */
+	bool start_failed;         /* DEAD before READY */
+	struct err why;
+	unsigned parked, starting; /* jails waiting for a call, and on their way there */
+};
+
+/* The zygote for this profile, started if there is none yet; takes the profile (freed if not needed). */
+int zygote_get(struct core *core, struct profile *profile, bool best_effort, struct zygote **ret, struct err *err);
+/* Sends one message; a failure kills the zygote (its jails then end as internal_error). */
+void zygote_send(struct zygote *z, struct zygote_msg *msg, const int *fds, unsigned nfds);
+void zygote_free(struct zygote *z);
+
+#endif
