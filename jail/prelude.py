@@ -226,10 +226,8 @@ def arguments(args):
 
 
 def reseed(seed):
-    """State that a fork would hand to every call alike."""
+    """State that a fork would hand to every call alike. random sees to itself, by a hook of its own at each fork."""
     loaded = sys.modules
-    if "random" in loaded:
-        loaded["random"].seed(seed)
     if "numpy.random.mtrand" in loaded:
         loaded["numpy.random.mtrand"].seed([int.from_bytes(seed[i:i + 4], "little") for i in range(0, 32, 4)])
     if "tempfile" in loaded:

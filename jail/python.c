@@ -30,12 +30,11 @@ static const char *const step_names[STEPS] = { "configure", "prepare", "entry", 
 static PyObject *g_steps[STEPS]; /* functions of the prelude */
 static void *g_reserve;
 
-static const char warm_body[] = "LIMIT = 9\n"
-				"def run(n, name='x', items=()):\n"
-				"    total = sum(int(d) for d in str(n))\n"
-				"    print(f'{name} {total}', end='') if n < 0 else print(end='')\n"
-				"    return {'total': total, 'items': [i * 1.5 for i in items], 'name': name.upper()}\n";
-static const char warm_args[] = "{\"n\": 8675309, \"name\": \"warm\", \"items\": [1, 2.5, 3]}";
+/* Short, since its compilation is work that nobody asked for; it goes the ways that most tools go. */
+static const char warm_body[] = "def run(n, items):\n"
+				"    print(end='')\n"
+				"    return {'n': sum(int(d) for d in str(n)), 'items': [f'{i}' for i in items]}\n";
+static const char warm_args[] = "{\"n\": 8675309, \"items\": [1, 2.5, \"x\"]}";
 
 /* --- start ------------------------------------------------------------------ */
 
@@ -365,6 +364,9 @@ void python_serve(int request_fd, int result_fd)
 	enum result_kind kind;
 	PyObject *body, *args, *seed, *payload;
 
+	/* As CPython's own start does: a closed pipe and a full file are OSErrors of the tool, not its death. */
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN);
 	/* Core went away, or threw this jail out unused. */
 	if (fd_read_all(request_fd, &head, sizeof(head)) < 0)
 		_exit(0);

@@ -157,7 +157,7 @@ static int emit_unknown(struct out *out)
 		}
 	}
 	emit_gap(out, gap ? gap - 1 : SECCOMP_NUMBERS, UINT32_MAX);
-	jumps = out->len - start + (start - 2);
+	jumps = out->len - 2;
 	if (out->len > out->max || jumps > UINT8_MAX)
 		return -E2BIG;
 	out->insns[1].jf = (uint8_t)jumps;

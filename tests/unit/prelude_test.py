@@ -322,16 +322,21 @@ class Errors(Case):
 
 
 class Fresh(Case):
-    def test_random_state_differs_by_seed(self):
-        import random
+    def test_names_of_temporary_files_start_anew(self):
         import tempfile
-        prelude = fresh()
         tempfile._name_sequence = object()
-        prelude.reseed(b"a" * 32)
-        first = random.random()
-        prelude.reseed(b"b" * 32)
-        self.assertNotEqual(first, random.random())
+        fresh().reseed(b"a" * 32)
         self.assertIsNone(tempfile._name_sequence)
+
+    def test_random_reseeds_itself_at_fork(self):
+        import random
+        random.seed(1)
+        want = random.random()
+        random.seed(1)
+        child = os.fork()
+        if child == 0:
+            os._exit(random.random() == want)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
 
 
 class Files(unittest.TestCase):

@@ -6,7 +6,7 @@
 who=${1:-root}
 BRIG_TIMEOUT=20
 begin
-if [ "$who" = user ]; then
+if [ "$who" = user ] && [ "$(id -u)" = 0 ]; then
 	user_setup
 	real_brig=$user_dir/build/brig
 	cat >"$work/brig-as-user" <<-END
