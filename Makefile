@@ -96,6 +96,8 @@ $(B)/obj/jail/%.o: OBJ_PKG = python3-embed libnl-route-3.0 libcap
 $(B)/obj/jail/base/%.o: OBJ_PKG =
 $(B)/obj/supervisor/%.o: OBJ_PKG = libcjson libseccomp libcap libevent_core
 $(B)/obj/agent/%.o: OBJ_PKG = libcjson
+# "@stdlib" of a profile is the library of the very Python that the zygote is linked with.
+$(B)/obj/supervisor/profile_mounts.o: CFLAGS += -DBRIG_PYTHON_VERSION='"$(shell $(PKG) --modversion python3-embed)"'
 $(B)/obj/tests/%.o: OBJ_PKG = $(TEST_PKG)
 $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)

@@ -250,6 +250,8 @@ static int check_mount(struct checker *c, const cJSON *item)
 	}
 	if (exec && !cJSON_IsBool(exec))
 		return wrong(c, "exec", exec, "true or false");
+	if (cJSON_IsTrue(exec) && mode && strcmp(mode->valuestring, "rw") == 0)
+		return refuse(c, exec, "a mount is either writable or executable, never both");
 	if (cJSON_IsString(from) && from->valuestring[0] == '@') {
 		if (to || exec || (mode && strcmp(mode->valuestring, "ro") != 0))
 			return refuse(c, to ? to : exec ? exec : mode,

@@ -72,9 +72,8 @@ static bool is_list_of_objects(const cJSON *node)
 	return cJSON_IsArray(node) && cJSON_IsObject(node->child);
 }
 
-static void print_member(struct printer *p, const cJSON *node, unsigned level)
+static void print_member(struct printer *p, const cJSON *node, unsigned level, const char *comma)
 {
-	const char *comma = node->next ? "," : "";
 	bool deep = is_list_of_objects(node) || (cJSON_IsObject(node) && level == 1);
 
 	indent(p, level);
@@ -91,10 +90,38 @@ static void print_member(struct printer *p, const cJSON *node, unsigned level)
 	jbuf_text(&p->out, cJSON_IsArray(node) ? "[" : "{");
 	end_line(p, "");
 	for (const cJSON *child = node->child; child; child = child->next)
-		print_member(p, child, level + 1);
+		print_member(p, child, level + 1, child->next ? "," : "");
 	indent(p, level);
 	jbuf_text(&p->out, cJSON_IsArray(node) ? "]" : "}");
 	end_line(p, comma);
+}
+
+static const char *const own[] = { "name", "why", "extends" };
+
+static bool is_own(const char *key)
+{
+	for (size_t i = 0; i < ARRAY_LEN(own); i++)
+		if (strcmp(own[i], key) == 0)
+			return true;
+	return false;
+}
+
+/* The merge leaves them last; people look for them first. */
+static void print_own(struct printer *p)
+{
+	for (size_t i = 0; i < ARRAY_LEN(own); i++) {
+		const cJSON *node = tree_at(p->profile->tree, own[i]);
+		if (node)
+			print_member(p, node, 1, ",");
+	}
+}
+
+static bool more_follow(const cJSON *node)
+{
+	for (node = node->next; node; node = node->next)
+		if (!is_own(node->string))
+			return true;
+	return false;
 }
 
 char *profile_print(const struct profile *profile)
@@ -104,8 +131,10 @@ char *profile_print(const struct profile *profile)
 	jbuf_init(&p.out, PRINT_MAX);
 	jbuf_text(&p.out, "{");
 	end_line(&p, "");
+	print_own(&p);
 	for (const cJSON *child = profile->tree->child; child; child = child->next)
-		print_member(&p, child, 1);
+		if (!is_own(child->string))
+			print_member(&p, child, 1, more_follow(child) ? "," : "");
 	jbuf_text(&p.out, "}\n");
 	return p.out.failed ? NULL : take_ptr(p.out.data);
 }
