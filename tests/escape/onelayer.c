@@ -95,7 +95,7 @@ static void spec_make(void)
 {
 	static const char *const groups[] = { "@base", "@files-read", "@files-write", "@events", "@threads", "@processes",
 					      "@exec-memory" };
-	const struct spec_limits small = { .memory_bytes = 128u << 20, .tmp_bytes = 16u << 20, .file_bytes = 16u << 20,
+	const struct spec_limits small = { .memory_bytes = 64u << 20, .tmp_bytes = 16u << 20, .file_bytes = 16u << 20,
 					   .stack_bytes = 8u << 20, .tmp_inodes = 1024, .pids = 16, .open_files = 64,
 					   .cpu_ms = 1000, .cpu_quota_pct = 100, .wall_ms = 5000 };
 	static struct seccomp_grants grants;

@@ -81,7 +81,8 @@ def fs_hardlink_host_file(kw):
 
 
 def fs_write_python_lib(kw):
-    path = os.path.dirname(os.__file__) + '/brig_esc_mark'
+    import json
+    path = os.path.dirname(json.__file__) + '/brig_esc_mark'
 
     def put():
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))

@@ -50,6 +50,22 @@ def leak_mountinfo(kw):
     return attempt('mountinfo', lambda: open('/proc/self/mountinfo').read(20))
 
 
+def leak_mountinfo_words(kw):
+    """Where the jail has a mountinfo: does it name the caller's directories?"""
+    def go():
+        text = open('/proc/self/mountinfo').read()
+        for word_ in (kw['repo'], kw['dir'], kw['hostname'], '/home', '/root'):
+            if word_ in text:
+                return word_
+        raise OSError(errno.ENODATA, 'no word of the host')
+    return attempt('mountinfo', go)
+
+
+def leak_uptime_sched(kw):
+    """The scheduler's own clock."""
+    return attempt('/proc/self/sched', lambda: [x for x in open('/proc/self/sched') if 'exec_start' in x][0].split()[-1])
+
+
 def leak_maps_paths(kw):
     def go():
         text = open('/proc/self/maps').read()
@@ -114,11 +130,9 @@ def leak_load_sysinfo(kw):
 
 def leak_uptime_times(kw):
     """times() counts ticks from five minutes before the machine's boot, wrapped as the kernel's jiffies are."""
-    _libc.times.restype = ctypes.c_long
-    ctypes.set_errno(0)
-    t = _libc.times(None)
-    if t == -1:
-        return con('%s times' % errno.errorcode.get(ctypes.get_errno(), '?'))
+    t, e = sysc(100, None)
+    if t < 0:
+        return con(e + ' times')
     ups = [t / 100 - (2 ** 32 - 300 * hz) / hz for hz in (100, 250, 300, 1000)]
     near = [up for up in ups if abs(up - kw['boottime']) < 60]
     return esc('up for %d s' % near[0]) if near else con('ticks tell nothing: %d' % t)
@@ -139,9 +153,12 @@ def leak_cgroup_path(kw):
 
 
 def leak_uid_map(kw):
+    """The map as seen from inside names ids of the namespace above, never of the host."""
     def go():
-        text = open('/proc/self/uid_map').read().split()
-        return 'host id %s' % text[1]
+        inside, outside, count = map(int, open('/proc/self/uid_map').read().split())
+        if count == 1 and outside < 65536:
+            raise OSError(errno.ENODATA, 'no host id')
+        return 'host id %d, %d of them' % (outside, count)
     return attempt('uid_map', go)
 
 
@@ -157,7 +174,10 @@ def leak_terminal(kw):
 
 def leak_stdio_paths(kw):
     def go():
-        return [os.readlink('/proc/self/fd/%d' % fd) for fd in (0, 1, 2)]
+        names = [os.readlink('/proc/self/fd/%d' % fd) for fd in (0, 1, 2)]
+        if all(n == '/dev/null' or n.startswith('pipe:') for n in names):
+            raise OSError(errno.ENODATA, 'pipes and null')
+        return names
     return attempt('/proc/self/fd', go)
 
 
@@ -209,7 +229,10 @@ def leak_memory_of_zygote(kw):
         ranges = [line.split()[0].split('-') for line in open('/proc/self/maps') if ' rw-p ' in line]
     except OSError as e:
         return con(word(e) + ' maps')
-    mem = os.open('/proc/self/mem', os.O_RDONLY)
+    try:
+        mem = os.open('/proc/self/mem', os.O_RDONLY)
+    except OSError as e:
+        return con(word(e) + ' mem')
     hits = 0
     for a, b in ranges:
         try:

@@ -4,7 +4,7 @@
 def res_fork_bomb(kw):
     kids = []
     why = ''
-    while len(kids) < 150 and not why:
+    while len(kids) < 60 and not why:
         try:
             pid = os.fork()
         except OSError as e:
@@ -23,7 +23,7 @@ def res_fork_bomb(kw):
 def res_double_fork_bomb(kw):
     """Each child leaves its session and its parent before it sleeps."""
     r, w = os.pipe()
-    for i in range(150):
+    for i in range(60):
         try:
             pid = os.fork()
         except OSError as e:
@@ -40,13 +40,13 @@ def res_double_fork_bomb(kw):
         st = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if st:
             return con('%s after %d orphans' % (errno.errorcode.get(st, st), i))
-    return esc('150 orphans')
+    return esc('60 orphans')
 
 
 def res_zombie_bomb(kw):
     kids = []
     try:
-        for i in range(150):
+        for i in range(60):
             pid = os.fork()
             if pid == 0:
                 os._exit(0)
@@ -56,14 +56,14 @@ def res_zombie_bomb(kw):
     finally:
         for k in kids:
             os.waitpid(k, 0)
-    return esc('150 zombies')
+    return esc('60 zombies')
 
 
 def res_thread_bomb(kw):
     stop = threading.Event()
     threads = []
     try:
-        for i in range(150):
+        for i in range(60):
             t = threading.Thread(target=stop.wait)
             t.start()
             threads.append(t)
@@ -71,7 +71,7 @@ def res_thread_bomb(kw):
         return con('EAGAIN after %d threads' % len(threads))
     finally:
         stop.set()
-    return esc('150 threads')
+    return esc('60 threads')
 
 
 def _fill(mib):
@@ -83,13 +83,13 @@ def _fill(mib):
 
 
 def res_memory_anon(kw):
-    _fill(kw['memory_mib'] + 60)
-    return esc('%d MiB held' % (kw['memory_mib'] + 60))
+    _fill(kw['memory_mib'] + 40)
+    return esc('%d MiB held' % (kw['memory_mib'] + 40))
 
 
 def res_memory_shared(kw):
     import mmap
-    size = (kw['memory_mib'] + 60) << 20
+    size = (kw['memory_mib'] + 40) << 20
     m = mmap.mmap(-1, size)
     for at in range(0, size, 4096):
         m[at] = 1
@@ -98,7 +98,7 @@ def res_memory_shared(kw):
 
 def res_memory_populate(kw):
     import mmap
-    size = (kw['memory_mib'] + 60) << 20
+    size = (kw['memory_mib'] + 40) << 20
     m = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x8000)
     return esc('%d MiB populated' % (len(m) >> 20))
 
@@ -108,7 +108,7 @@ def res_memory_children(kw):
     kids = []
     r, w = os.pipe()
     n = 6
-    each = (kw['memory_mib'] + 60) // n
+    each = (kw['memory_mib'] + 40) // n
     try:
         for i in range(n):
             pid = os.fork()
@@ -359,7 +359,7 @@ def res_pipe_buffers(kw):
     pipes = []
     total = 0
     try:
-        for i in range(150):
+        for i in range(60):
             r, w = os.pipe()
             pipes += [r, w]
             total += fcntl.fcntl(w, 1031, 1 << 20)
@@ -394,7 +394,7 @@ def res_cgroup_mount(kw):
 
 def res_fifo_block(kw):
     """Blocks in open for ever, in every thread that it can have."""
-    signal.alarm(kw['hang_s'])
+    signal.alarm(int(kw['hang_s']))
     os.mkfifo('/tmp/ff%d' % os.getpid())
     os.open('/tmp/ff%d' % os.getpid(), os.O_RDONLY)
     return esc('came back')
