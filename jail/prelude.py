@@ -49,11 +49,12 @@ first_stderr = None
 
 
 class ToolError(Exception):
-    """The tool is at fault, and no exception of its own says so: (type, message, line, column)."""
+    """The tool is at fault, and no exception of its own says so."""
 
-    def __init__(self, kind, message, line=None, column=None):
+    def __init__(self, kind, message, line=None, column=None, source=None):
         super().__init__(message)
-        self.report = (kind, message, line, column)
+        where = [f'File "{FILE}", line {line}: {source.strip()}'] if line and source else []
+        self.report = (kind, message, line, column, where)
 
 
 class Unfit(Exception):
@@ -191,7 +192,7 @@ def compiled(source):
     try:
         return compile(source, FILE, "exec", 0, True)
     except SyntaxError as error:
-        raise ToolError(type(error).__name__, error.msg or "invalid syntax", error.lineno, error.offset or None) from None
+        raise ToolError(type(error).__name__, error.msg or "invalid syntax", error.lineno, error.offset or None, error.text) from None
     except (ValueError, OverflowError, RecursionError, MemoryError) as error:
         raise ToolError("SyntaxError", f"the body cannot be compiled: {error or type(error).__name__}") from None
 
@@ -405,11 +406,12 @@ def clean(text, most):
 
 def describe(error):
     """An exception -> the payload of an error frame."""
+    # What the tool did to these must not spoil the report.
     gc.disable()
     sys.set_int_max_str_digits(4300)
+    sys.setrecursionlimit(1000)
     if type(error) is ToolError:
-        kind, message, line, column = error.report
-        trace = []
+        kind, message, line, column, trace = error.report
     else:
         kind, message = type_name(error), message_of(error)
         trace, line, column = tool_frames(error)
