@@ -7,7 +7,7 @@
  * Order:       after all layers that need a capability. Inside: bounding set and securebits need CAP_SETPCAP, so the sets go last.
  * If missing:  cannot be; refused.
  * Verified by: verify.c (capset, sethostname, chroot and an ambient raise are refused); from outside Cap* of /proc/PID/status.
- * Tests:       tests/jail/live.c */
+ * Tests:       tests/integration/u-layers.c */
 #include "jail/layer.h"
 
 #include <linux/securebits.h>

@@ -7,7 +7,7 @@
  *              the mount layer works by path in the zygote's tree for that reason.
  * If missing:  close_range is in 5.9, which is below the floor of every other layer: the call is refused.
  * Verified by: verify.c (the first number above the declared ones is free); from outside /proc/PID/fd.
- * Tests:       tests/jail/live.c */
+ * Tests:       tests/integration/u-layers.c */
 #include "jail/layer.h"
 
 #include <fcntl.h>

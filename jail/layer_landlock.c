@@ -8,7 +8,7 @@
  *              (required), before seccomp (no profile allows landlock_*).
  * If missing:  refused unless best_effort. An older ABI loses what the table below says; the receipt tells the ABI.
  * Verified by: verify.c (a whiteout device in /tmp needs no capability, so only Landlock refuses it; TCP bind from ABI 4 on).
- * Tests:       tests/jail/live.c
+ * Tests:       tests/integration/u-layers.c
  *
  * ABI  kernel  adds                            without it
  *   1  5.13    file access                     no second wall at all: layer missing

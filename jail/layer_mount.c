@@ -12,7 +12,7 @@
  * If missing:  the new mount API is in 5.2, mount_setattr in 5.12: refused. A masked host /proc (EPERM): layer proc, refused unless
  *              best_effort, then the jail has none.
  * Verified by: here (the root is the new tree, nothing lies above it), verify.c; from outside /proc/PID/mountinfo.
- * Tests:       tests/jail/live.c */
+ * Tests:       tests/integration/u-layers.c */
 #include "jail/layer.h"
 
 #include <fcntl.h>
@@ -27,13 +27,13 @@
 /* fsconfig() takes sizes as text, and there is no stdio here. */
 static const char *number_text(char buf[static NUMBER_MAX], uint64_t n)
 {
-	char *p = buf + NUMBER_MAX - 1;
+	size_t at = NUMBER_MAX - 1;
 
-	*p = '\0';
+	buf[at] = '\0';
 	do
-		*--p = (char)('0' + n % 10);
+		buf[--at] = (char)('0' + n % 10);
 	while ((n /= 10) > 0);
-	return p;
+	return buf + at;
 }
 
 static int tree_attach(void)

@@ -7,7 +7,7 @@
  *              path from the old one to the new one. Before caps: both need CAP_SYS_ADMIN of the namespace.
  * If missing:  cgroup namespaces are in 4.6 and can be configured out: layer cgroup_ns, refused unless best_effort.
  * Verified by: verify.c (uname reads "brig"; sethostname is refused); from outside /proc/PID/ns/cgroup.
- * Tests:       tests/jail/live.c */
+ * Tests:       tests/integration/u-layers.c */
 #include "jail/layer.h"
 
 #include <sched.h>

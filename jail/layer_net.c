@@ -6,7 +6,7 @@
  * Order:       before caps (raising lo needs CAP_NET_ADMIN of the namespace), before seccomp (no profile grants AF_NETLINK).
  * If missing:  refused. Sockets that no network namespace holds (AF_VSOCK, AF_ALG, AF_UNIX by path) are seccomp's and mount's.
  * Verified by: verify.c (connect to an outside address is ENETUNREACH); from outside /proc/PID/ns/net.
- * Tests:       tests/jail/live.c */
+ * Tests:       tests/integration/u-layers.c */
 #include "jail/layer.h"
 
 #include <linux/rtnetlink.h>

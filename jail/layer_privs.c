@@ -6,10 +6,11 @@
  *              become executable after being writable; PR_SET_SPECULATION_CTRL force-disables store bypass and indirect branch.
  * Order:       after user, since setresuid resets dumpable and the death signal; before landlock and seccomp, which an
  *              unprivileged process may only enter with no_new_privs.
- * If missing:  mdwe needs 6.3; refused unless best_effort (its default). Speculation control answers ENXIO where the CPU needs or
- *              offers none (nothing is missing then) and ENODEV where the kernel has no such switch: layer speculation.
+ * If missing:  mdwe needs 6.3; refused unless best_effort (its default). Speculation: where the kernel says that a task has no
+ *              switch of its own (spec_ctrl.rst: ENXIO, or EPERM on a host with the mitigation off for all), there is nothing that
+ *              a jail could miss; a kernel without the prctl at all (ENODEV, EINVAL): layer speculation.
  * Verified by: verify.c (flags read back, a writable and executable mapping is refused).
- * Tests:       tests/jail/live.c */
+ * Tests:       tests/integration/u-layers.c */
 #include "jail/layer.h"
 
 #include <signal.h>
@@ -33,14 +34,19 @@ static void mdwe_apply(struct layer_state *st)
 
 static void speculation_disable(struct layer_state *st, unsigned long what, const char *op)
 {
+	int saved;
+
 	if (prctl(PR_SET_SPECULATION_CTRL, what, PR_SPEC_FORCE_DISABLE, 0, 0) == 0)
 		return;
-	/* ENXIO: not vulnerable, or settled for the whole machine. EPERM: force-disabled already, once is for ever. */
-	if (errno == ENXIO || (errno == EPERM && (prctl(PR_GET_SPECULATION_CTRL, what, 0, 0, 0) & PR_SPEC_FORCE_DISABLE)))
+	saved = errno;
+	if (saved != ENXIO && saved != EPERM && saved != ENODEV && saved != EINVAL)
+		die_at(LAYER_SPECULATION, op, saved);
+	/* Not per task (bit PR_SPEC_PRCTL clear): the CPU is not affected, or the operator settled it for the machine. Or
+	 * force-disabled before, which is for ever. */
+	int now = prctl(PR_GET_SPECULATION_CTRL, what, 0, 0, 0);
+	if (now >= 0 && (!(now & PR_SPEC_PRCTL) || (now & PR_SPEC_FORCE_DISABLE)))
 		return;
-	if (errno != ENODEV && errno != EINVAL && errno != EPERM)
-		die_at(LAYER_SPECULATION, op, errno);
-	layer_missing(st, LAYER_SPECULATION, op, errno);
+	layer_missing(st, LAYER_SPECULATION, op, saved);
 }
 
 void layer_privs_apply(struct layer_state *st)

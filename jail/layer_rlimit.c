@@ -9,7 +9,7 @@
  * Order:       after mount (libnl and the mounts open descriptors above a small nofile), before seccomp (prlimit is refused).
  * If missing:  cannot be; a lower hard limit of the host stands and is no error.
  * Verified by: verify.c (raising one is EPERM).
- * Tests:       tests/jail/live.c */
+ * Tests:       tests/integration/u-layers.c */
 #include "jail/layer.h"
 
 #include <sys/resource.h>

@@ -10,7 +10,7 @@
  *              notifies, since nobody answers yet.
  * If missing:  refused, always: no best_effort reaches this layer. Notification is in 5.0.
  * Verified by: verify.c (the mode reads 2, or asking is itself refused); from outside Seccomp and Seccomp_filters of status.
- * Tests:       tests/jail/live.c */
+ * Tests:       tests/integration/u-layers.c */
 #include "jail/layer.h"
 
 #include <linux/seccomp.h>

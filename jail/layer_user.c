@@ -11,7 +11,7 @@
  * If missing:  without setgroups (a rootless map demands "deny", user_namespaces(7)) foreign groups stay: layer groups, refused
  *              unless best_effort. All else refuses the call.
  * Verified by: verify.c (ids read back, setresuid and setgroups are refused).
- * Tests:       tests/jail/live.c */
+ * Tests:       tests/integration/u-layers.c */
 #include "jail/layer.h"
 
 #include <grp.h>

@@ -14,34 +14,6 @@ static enum stage current;
 static uint64_t entered_ns;
 static uint64_t spent_ns[STAGE_COUNT];
 
-static const char *const stage_names[STAGE_COUNT] = {
-#define X(id, name) [id] = name,
-	STAGE_LIST(X)
-#undef X
-};
-
-/* Where a stage has no layer of its own, the one whose promise would be broken by going on. */
-static const enum layer stage_layers[STAGE_COUNT] = {
-	[STAGE_START] = LAYER_PID,
-	[STAGE_GO] = LAYER_CGROUP,
-	[STAGE_FDS] = LAYER_FDS,
-	[STAGE_SESSION] = LAYER_SESSION,
-	[STAGE_USER] = LAYER_USER,
-	[STAGE_NAMES] = LAYER_UTS,
-	[STAGE_NET] = LAYER_NET,
-	[STAGE_MOUNT] = LAYER_MOUNT,
-	[STAGE_RLIMIT] = LAYER_RLIMIT,
-	[STAGE_PYTHON_FORK] = LAYER_PID,
-	[STAGE_WARM] = LAYER_PID,
-	[STAGE_PRIVS] = LAYER_PRIVS,
-	[STAGE_CAPS] = LAYER_CAPS,
-	[STAGE_LANDLOCK] = LAYER_LANDLOCK,
-	[STAGE_SECCOMP] = LAYER_SECCOMP,
-	[STAGE_VERIFY] = LAYER_SECCOMP,
-	[STAGE_INIT] = LAYER_PID,
-	[STAGE_PARK] = LAYER_SECCOMP,
-};
-
 static uint64_t now_ns(void)
 {
 	struct timespec ts;
@@ -57,16 +29,6 @@ static void stage_account(void)
 
 	spent_ns[current] += now - entered_ns;
 	entered_ns = now;
-}
-
-const char *stage_name(enum stage stage)
-{
-	return stage < STAGE_COUNT ? stage_names[stage] : "unknown";
-}
-
-enum layer stage_layer(enum stage stage)
-{
-	return stage < STAGE_COUNT ? stage_layers[stage] : LAYER_PID;
 }
 
 enum stage stage_current(void)
@@ -127,8 +89,7 @@ void die_at(enum layer layer, const char *op, int err)
 		.listener_fd = -1,
 	};
 
-	for (size_t i = 0; i < sizeof(rec.op) - 1 && op[i]; i++)
-		rec.op[i] = op[i];
+	memcpy(rec.op, op, strnlen(op, sizeof(rec.op) - 1));
 	/* Nobody is left to tell when this fails too: the exit alone then says that no jail came up. */
 	(void)!status_send(&rec);
 	_exit(EXIT_SETUP_FAILED);

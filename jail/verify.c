@@ -135,6 +135,13 @@ static void verify_privs(struct layer_state *st)
 		refused(LAYER_MDWE, "verify: map writable and executable", p == MAP_FAILED ? -1 : 0, EACCES, EACCES);
 		proven(st, LAYER_MDWE);
 	}
+	/* Where the switch is per task: once force-disabled it cannot be enabled again. -1 has every bit set. */
+	int ctrl = prctl(PR_GET_SPECULATION_CTRL, PR_SPEC_STORE_BYPASS, 0, 0, 0);
+	if (ctrl >= 0 && (ctrl & PR_SPEC_FORCE_DISABLE)) {
+		refused(LAYER_SPECULATION, "verify: enable store bypass",
+			prctl(PR_SET_SPECULATION_CTRL, PR_SPEC_STORE_BYPASS, PR_SPEC_ENABLE, 0, 0), EPERM, EPERM);
+		proven(st, LAYER_SPECULATION);
+	}
 }
 
 static void verify_caps(struct layer_state *st)

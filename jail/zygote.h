@@ -47,6 +47,6 @@ const char *zygote_fds_check(const struct zygote *zy, const int *extra, unsigned
 /* zygote_loop.c */
 void zygote_loop(struct zygote *zy) NORETURN;
 /* One message to core; ends the zygote (and its jails) when core is gone. */
-void zygote_send(const struct zygote_msg *msg, int fd);
+void zygote_send(const struct zygote_msg *msg, const int *fds, unsigned nfds);
 
 #endif

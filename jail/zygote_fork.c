@@ -182,7 +182,7 @@ void zygote_spawn(struct zygote *zy, const struct zygote_msg *msg, int fds[ZSPAW
 	for (unsigned i = 0; i < ZSPAWN_FDS; i++)
 		fds[i] = fd_close(fds[i]);
 	answer.err = -r;
-	zygote_send(&answer, r < 0 ? -1 : zy->children[msg->slot].pidfd);
+	zygote_send(&answer, &zy->children[msg->slot].pidfd, r < 0 ? 0 : 1);
 }
 
 static struct zygote_child *child_find(struct zygote *zy, uint64_t seq)
@@ -197,24 +197,30 @@ void zygote_inspect(struct zygote *zy, const struct zygote_msg *msg)
 {
 	struct zygote_msg answer = { .magic = ZYGOTE_MAGIC, .kind = ZY_INSPECTED, .seq = msg->seq, .slot = msg->slot };
 	struct zygote_child *child = child_find(zy, msg->seq);
-	_cleanup_close_ int listener = -1;
-	char pid[16];
+	_cleanup_close_ int listener = -1, tmp = -1;
+	char pid[16], path[32];
 
 	if (!child) {
 		answer.err = ESRCH;
-		zygote_send(&answer, -1);
+		zygote_send(&answer, NULL, 0);
 		return;
 	}
-	if (msg->listener_fd >= 0) {
-		/* PRIV: ptrace rights over our child, by our capabilities in the parent namespace. */
-		listener = pidfd_getfd(child->pidfd, msg->listener_fd, 0);
-		answer.err = listener < 0 ? errno : 0;
-	}
+	/* PRIV: ptrace rights over our child, by our capabilities in the parent namespace. */
+	listener = pidfd_getfd(child->pidfd, msg->listener_fd, 0);
+	answer.err = listener < 0 ? errno : 0;
 	snprintf(pid, sizeof(pid), "%d", (int)child->pid);
 	for (unsigned ns = 0; ns < NS_COUNT; ns++) {
 		uint64_t id = zygote_ns_id(zy, pid, ns);
 		if (id && id != zy->own_ns[ns])
 			answer.namespaces |= 1u << ns;
 	}
-	zygote_send(&answer, listener);
+	/* PRIV: the same rights; before the tool runs, so the path is what the mount layer made. It lets core ask how full /tmp is. */
+	snprintf(path, sizeof(path), "%s/root/tmp", pid);
+	tmp = openat(zy->proc_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (tmp < 0 && !answer.err)
+		answer.err = errno;
+	if (answer.err)
+		zygote_send(&answer, NULL, 0);
+	else
+		zygote_send(&answer, (int[]){ listener, tmp }, 2);
 }

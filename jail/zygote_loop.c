@@ -7,9 +7,9 @@
 
 enum { WATCH_CONTROL, WATCH_LIFELINE, WATCH_CHILDREN, WATCH_COUNT = WATCH_CHILDREN + LIMIT_SLOTS };
 
-void zygote_send(const struct zygote_msg *msg, int fd)
+void zygote_send(const struct zygote_msg *msg, const int *fds, unsigned nfds)
 {
-	if (fd_send(ZYGOTE_FD_CONTROL, msg, sizeof(*msg), &fd, fd >= 0 ? 1 : 0) < 0)
+	if (fd_send(ZYGOTE_FD_CONTROL, msg, sizeof(*msg), fds, nfds) < 0)
 		_exit(1);
 }
 
@@ -43,7 +43,7 @@ static void child_reap(struct zygote *zy, unsigned slot)
 	if (pid != child->pid)
 		_exit(1);
 	child->pidfd = fd_close(child->pidfd);
-	zygote_send(&msg, -1);
+	zygote_send(&msg, NULL, 0);
 }
 
 void zygote_loop(struct zygote *zy)

@@ -191,6 +191,6 @@ int main(void)
 	wrong = zygote_fds_check(zy, NULL, 0);
 	if (wrong)
 		zygote_fail(LAYER_FDS, "descriptor table", EBADF, wrong);
-	zygote_send(&ready, -1);
+	zygote_send(&ready, NULL, 0);
 	zygote_loop(zy);
 }

@@ -296,7 +296,7 @@ static bool sweep_one(struct cgroup_host *host, const char *name)
 
 	if (!cg)
 		return false;
-	snprintf(cg->name, sizeof(cg->name), "%s", name);
+	snprintf(cg->name, sizeof(cg->name), "%.63s", name);
 	for (int i = 0; i < CGROUP_DIRS; i++)
 		if (host->base[i] >= 0)
 			cg->dir[i] = openat(host->base[i], name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

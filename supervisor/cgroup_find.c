@@ -172,6 +172,33 @@ static bool delegated_find(struct cgroup_mount *m)
 	return is_writable(m->own) && (geteuid() != 0 || strcmp(m->own, m->point) == 0);
 }
 
+/* Last resort of an ordinary user: a group above our own that is ours to write and holds no processes. */
+static bool ancestor_try(struct cgroup_host *host, const struct cgroup_mount *m, pid_t client)
+{
+	char path[sizeof(m->own)];
+	char *slash;
+
+	snprintf(path, sizeof(path), "%s", m->own);
+	while (strlen(path) > strlen(m->point) && (slash = strrchr(path, '/'))) {
+		*slash = '\0';
+		if (!is_writable(path))
+			return false;
+		if (v2_try(host, path, client))
+			return true;
+	}
+	return false;
+}
+
+/* What an ordinary user can do where nothing was marked as delegated. */
+static bool user_try(struct cgroup_host *host, struct cgroup_mount *m, pid_t client)
+{
+	struct cgroup_mount scope;
+
+	if (cgroup_scope_enter() == 0 && cgroup_mount_find(NULL, &scope) && delegated_find(&scope) && v2_try(host, scope.own, client))
+		return true;
+	return ancestor_try(host, m, client);
+}
+
 bool cgroup_v2_open(struct cgroup_host *host, pid_t client)
 {
 	struct cgroup_mount m;
@@ -192,7 +219,7 @@ bool cgroup_v2_open(struct cgroup_host *host, pid_t client)
 		return true;
 	if (root)
 		return v2_try(host, m.point, client);
-	if (geteuid() != 0 && cgroup_scope_enter() == 0 && cgroup_mount_find(NULL, &m) && delegated_find(&m) && v2_try(host, m.own, client))
+	if (geteuid() != 0 && user_try(host, &m, client))
 		return true;
 	if (!host->why[0])
 		cgroup_why(host, "our control group %s is not delegated to us", m.own[0] ? m.own : "(outside the mount)");

@@ -220,7 +220,7 @@ static pid_t pidfd_pid(int pidfd)
 static void on_spawned(struct jail *j, const struct zygote_msg *msg, int *pidfd)
 {
 	struct keeper_reply reply;
-	struct status_rec go = { .magic = STATUS_MAGIC, .kind = STATUS_GO };
+	struct status_rec go = { .magic = STATUS_MAGIC, .kind = STATUS_GO, .degraded = j->receipt.degraded };
 	struct err err;
 
 	if (msg->err) {

@@ -102,9 +102,8 @@ leak_state() {
 }
 begin() { leak_state >"$work/.before"; }
 # The kernel ends a namespace after its last process: a few looks before a verdict.
-# shellcheck disable=SC2120 # the title is optional
 leak_check() {
-	local title=${1:-"nothing is left behind: processes, mounts, cgroups, ipc, descriptors"}
+	local title="nothing is left behind: processes, mounts, cgroups, ipc, descriptors"
 	[ -e "$work/.before" ] || { not_ok "$title"; diag "begin was never called"; return 1; }
 	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
 		leak_state >"$work/.after"
@@ -116,7 +115,7 @@ leak_check() {
 	return 1
 }
 finish() {
-	leak_check "$@"
+	leak_check
 	echo "1..$tap_n"
 	[ "$tap_bad" = 0 ] || exit 1
 	exit 0

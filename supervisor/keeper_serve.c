@@ -1,0 +1,230 @@
+/* The keeper's answers: one function per message, found through one table.
+ * Core is taken for hostile: what a message may not be ends the keeper, what it
+ * asks in vain gets an errno. */
+#include "jail/base/fd.h"
+#include "jail/spec.h"
+#include "supervisor/keeper.h"
+#include "supervisor/keeper_proto.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+/* SIGKILL takes effect at the next return to user space; disk waits and core's own pace get the rest. */
+#define DEL_WAIT_MS 2000u
+/* Bounds of what a message may ask for; profiles are checked much more closely elsewhere. */
+#define MEMORY_MIN (1ull << 20)
+#define MEMORY_MAX (1ull << 46)
+#define PIDS_MAX (1u << 22) /* the kernel's own PID_MAX_LIMIT */
+#define CPU_PCT_MAX (100u * 8192u)
+
+/* Answers of a handler beyond 0 and -errno: the message itself was impossible. */
+#define BROKEN 1
+
+struct request {
+	const struct keeper_msg *msg;
+	int fd; /* taken in, or -1 */
+	struct keeper_reply *reply;
+	int *ret_fd; /* to hand out */
+	struct err *err;
+};
+
+static int zygote_find(const struct keeper *k, uint32_t gen)
+{
+	for (unsigned i = 0; i < KEEPER_ZYGOTES; i++)
+		if (k->zygotes[i].pidfd >= 0 && k->zygotes[i].gen == gen)
+			return (int)i;
+	return -1;
+}
+
+static struct zygote *zygote_free_entry(struct keeper *k)
+{
+	for (unsigned i = 0; i < KEEPER_ZYGOTES; i++)
+		if (k->zygotes[i].pidfd < 0)
+			return &k->zygotes[i];
+	return NULL;
+}
+
+/* A spec is a memfd that nobody can change any more; the zygote, not we, looks inside. */
+static bool is_sealed_spec(int fd)
+{
+	const int need = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat st;
+
+	return seals >= 0 && (seals & need) == need && fstat(fd, &st) == 0 && st.st_size == (off_t)sizeof(struct jail_spec);
+}
+
+static int on_zygote_start(struct keeper *k, struct request *q)
+{
+	struct zygote *z = zygote_free_entry(k);
+	int pair[2];
+
+	if (q->msg->gen <= k->last_gen || !is_sealed_spec(q->fd))
+		return BROKEN;
+	k->last_gen = q->msg->gen;
+	if (!z)
+		return err_set(q->err, ERR_HOST, EAGAIN, "zygote", "%u zygotes run already", KEEPER_ZYGOTES);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_set(q->err, ERR_HOST, errno, "zygote", "socketpair: %s", strerror(errno));
+	_cleanup_close_ int theirs = pair[1];
+	*q->ret_fd = pair[0];
+	/* A start that failed in the middle leaves its pidfd behind only if the child would not die. */
+	int r = zygote_start(z, &k->lane, k->image_fd, q->fd, theirs, k->lifeline, q->msg->gen, q->err);
+	if (r < 0)
+		*q->ret_fd = fd_close(*q->ret_fd);
+	q->reply->first_host_uid = k->lane.ranged ? k->lane.first_id + 2 : k->lane.uid;
+	return r;
+}
+
+/* One that died by itself is gone already: what was asked for holds. */
+static int on_zygote_stop(struct keeper *k, struct request *q)
+{
+	int i = zygote_find(k, q->msg->gen);
+
+	if (q->msg->gen == 0 || q->msg->gen > k->last_gen)
+		return BROKEN;
+	if (i < 0)
+		return 0;
+	int r = zygote_stop(&k->zygotes[i]);
+	return r < 0 ? err_set(q->err, ERR_HOST, -r, "zygote", "it does not die") : 0;
+}
+
+static int on_cgroup_new(struct keeper *k, struct request *q)
+{
+	const struct cgroup_limits *l = &q->msg->limits;
+
+	if (k->slots[q->msg->slot])
+		return err_set(q->err, ERR_BUG, EEXIST, "cgroup", "slot %u is in use", q->msg->slot);
+	if (l->memory_bytes < MEMORY_MIN || l->memory_bytes > MEMORY_MAX || l->pids < 1 || l->pids > PIDS_MAX || l->cpu_quota_pct < 1 ||
+	    l->cpu_quota_pct > CPU_PCT_MAX)
+		return err_set(q->err, ERR_CALLER, EINVAL, "cgroup", "limits out of range");
+	q->reply->cgroup_kind = k->host.kind;
+	q->reply->controllers = k->host.controllers;
+	return cgroup_new(&k->host, q->msg->slot, l, &k->slots[q->msg->slot], q->err);
+}
+
+/* The line "Pid:" of a pidfd's fdinfo, in our PID namespace; 0: not visible here, -1: reaped, -EBADF: no pidfd. */
+static pid_t pidfd_pid(int pidfd)
+{
+	char path[48], text[512];
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+	if (fd_read_file_at(AT_FDCWD, path, text, sizeof(text)) < 0)
+		return -EBADF;
+	const char *at = strstr(text, "\nPid:");
+	return at ? (pid_t)strtol(at + 5, NULL, 10) : -EBADF;
+}
+
+/* Only what a zygote of ours cloned itself: its parent is one of them. */
+static bool is_zygote_child(const struct keeper *k, pid_t pid)
+{
+	char path[48], text[1024];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	if (fd_read_file_at(AT_FDCWD, path, text, sizeof(text)) < 0)
+		return false;
+	const char *at = strstr(text, "\nPPid:");
+	pid_t parent = at ? (pid_t)strtol(at + 6, NULL, 10) : 0;
+	for (unsigned i = 0; i < KEEPER_ZYGOTES; i++)
+		if (parent > 0 && k->zygotes[i].pidfd >= 0 && k->zygotes[i].pid == parent)
+			return true;
+	return false;
+}
+
+static int on_cgroup_join(struct keeper *k, struct request *q)
+{
+	pid_t pid = pidfd_pid(q->fd);
+
+	if (pid == -EBADF)
+		return BROKEN;
+	if (pid < 0)
+		return err_set(q->err, ERR_HOST, ESRCH, "cgroup", "the jail has ended");
+	if (pid == 0 || !is_zygote_child(k, pid))
+		return err_set(q->err, ERR_BUG, EPERM, "cgroup", "that process is no child of a zygote");
+	return cgroup_join(k->slots[q->msg->slot], q->fd, pid, q->err);
+}
+
+static int on_cgroup_begin(struct keeper *k, struct request *q)
+{
+	return cgroup_begin(k->slots[q->msg->slot], q->err);
+}
+
+static int on_cgroup_read(struct keeper *k, struct request *q)
+{
+	return cgroup_read(k->slots[q->msg->slot], &q->reply->usage);
+}
+
+static int on_cgroup_kill(struct keeper *k, struct request *q)
+{
+	int r = cgroup_kill(k->slots[q->msg->slot]);
+
+	return r < 0 ? err_set(q->err, ERR_HOST, -r, "cgroup", "no control group to kill by") : 0;
+}
+
+static int on_cgroup_del(struct keeper *k, struct request *q)
+{
+	int r = cgroup_free(&k->slots[q->msg->slot], DEL_WAIT_MS, &q->reply->usage);
+
+	return r < 0 ? err_set(q->err, ERR_HOST, -r, "cgroup", "something in the control group does not die") : 0;
+}
+
+enum needs { NEEDS_NOTHING, NEEDS_SLOT, NEEDS_GROUP };
+
+static const struct handler {
+	int (*handle)(struct keeper *k, struct request *q);
+	unsigned fds_in, fds_out;
+	enum needs needs;
+} handlers[] = {
+	[KP_ZYGOTE_START] = { on_zygote_start, 1, 1, NEEDS_NOTHING },
+	[KP_ZYGOTE_STOP] = { on_zygote_stop, 0, 0, NEEDS_NOTHING },
+	[KP_CGROUP_NEW] = { on_cgroup_new, 0, 0, NEEDS_SLOT },
+	[KP_CGROUP_JOIN] = { on_cgroup_join, 1, 0, NEEDS_GROUP },
+	[KP_CGROUP_BEGIN] = { on_cgroup_begin, 0, 0, NEEDS_GROUP },
+	[KP_CGROUP_READ] = { on_cgroup_read, 0, 0, NEEDS_GROUP },
+	[KP_CGROUP_KILL] = { on_cgroup_kill, 0, 0, NEEDS_GROUP },
+	[KP_CGROUP_DEL] = { on_cgroup_del, 0, 0, NEEDS_GROUP },
+};
+
+static int handle(struct keeper *k, const struct handler *h, struct request *q)
+{
+	if (h->needs != NEEDS_NOTHING && q->msg->slot >= LIMIT_SLOTS)
+		return BROKEN;
+	if (h->needs == NEEDS_GROUP && !k->slots[q->msg->slot])
+		return err_set(q->err, ERR_BUG, ENOENT, "cgroup", "slot %u has no control group", q->msg->slot);
+	return h->handle(k, q);
+}
+
+int keeper_serve(struct keeper *k)
+{
+	struct keeper_msg msg;
+	struct err err = { 0 };
+	unsigned came = 0;
+	_cleanup_close_ int fd_in = -1;
+	_cleanup_close_ int fd_out = -1;
+	int r = fd_recv(k->core_sock, &msg, sizeof(msg), &fd_in, 1, &came, MSG_DONTWAIT);
+
+	if (r == -EAGAIN)
+		return 0;
+	if (r == 0 || r == -ECONNRESET)
+		return 1;
+	if (r < 0)
+		return r;
+	const struct handler *h = msg.kind < ARRAY_LEN(handlers) ? &handlers[msg.kind] : NULL;
+	if (msg.magic != KEEPER_MAGIC || !h || !h->handle || came != h->fds_in)
+		return -EPROTO;
+
+	struct keeper_reply reply = { .magic = KEEPER_MAGIC, .kind = msg.kind };
+	struct request q = { &msg, fd_in, &reply, &fd_out, &err };
+	r = handle(k, h, &q);
+	if (r == BROKEN)
+		return -EPROTO;
+	reply.err = -r;
+	if (r < 0)
+		snprintf(reply.op, sizeof(reply.op), "%.*s", (int)sizeof(reply.op) - 1, err.detail);
+	r = fd_send(k->core_sock, &reply, sizeof(reply), &fd_out, r == 0 ? h->fds_out : 0);
+	return r == -EPIPE || r == -ECONNRESET ? 1 : r;
+}

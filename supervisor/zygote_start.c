@@ -1,0 +1,254 @@
+/* The fork of a zygote. The child runs in a copy of the keeper until execveat:
+ * no malloc, no stdio, and everything it must not keep is closed by then. */
+#include "supervisor/zygote_start.h"
+
+#include "jail/base/fd.h"
+#include "jail/zygote_proto.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+/* exec of a memfd takes milliseconds; a host that swaps gets its time, a hang does not. */
+#define START_WAIT_MS 10000
+/* The kernel reaps every jail of the PID namespace before its PID 1 counts as dead. */
+#define STOP_WAIT_MS 5000
+
+/* What the child says when it cannot go on; silence (end of file at exec) is success. */
+struct start_failed {
+	int err;
+	char op[40];
+};
+
+struct child_args {
+	int image_fd, spec_fd, control_fd, sync_fd;
+	const int *lifeline;
+	char title[32];
+};
+
+static void NORETURN child_die(int sync_fd, const char *op)
+{
+	struct start_failed f = { .err = errno };
+
+	size_t len = strlen(op);
+	memcpy(f.op, op, len < sizeof(f.op) ? len : sizeof(f.op) - 1);
+	(void)send(sync_fd, &f, sizeof(f), MSG_NOSIGNAL);
+	_exit(1);
+}
+
+/* A hung-up lifeline means that the keeper died before PDEATHSIG was set. */
+static void child_check_lifeline(int fd)
+{
+	struct pollfd p = { fd, POLLIN, 0 };
+
+	if (poll(&p, 1, 0) != 0)
+		_exit(1);
+}
+
+/* Descriptors to their numbers without one overwriting another: first all above the targets, then down. */
+static void child_place_fds(struct child_args *a)
+{
+	enum { HIGH = 32 };
+	int *const from[] = { &a->control_fd, &a->spec_fd, NULL, &a->image_fd, &a->sync_fd };
+	int lifeline = fcntl(a->lifeline[0], F_DUPFD_CLOEXEC, HIGH);
+
+	for (size_t i = 0; i < ARRAY_LEN(from); i++) {
+		if (!from[i])
+			continue;
+		int fd = fcntl(*from[i], F_DUPFD_CLOEXEC, HIGH);
+		if (fd < 0)
+			child_die(a->sync_fd, "fcntl F_DUPFD_CLOEXEC");
+		*from[i] = fd;
+	}
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null < 0)
+		child_die(a->sync_fd, "open /dev/null");
+	/* Standard error stays the keeper's: a zygote that cannot even start Python has no other voice. Jails get their own. */
+	if (dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 || dup2(a->control_fd, ZYGOTE_FD_CONTROL) < 0 ||
+	    dup2(a->spec_fd, ZYGOTE_FD_SPEC) < 0 || dup2(lifeline, ZYGOTE_FD_LIFELINE) < 0)
+		child_die(a->sync_fd, "dup2");
+	/* Everything else is the keeper's: locks, cgroups, other zygotes. Two stay until exec closes them. */
+	int low = a->image_fd < a->sync_fd ? a->image_fd : a->sync_fd, high = a->image_fd < a->sync_fd ? a->sync_fd : a->image_fd;
+	if (close_range(ZYGOTE_FD_LIFELINE + 1, (unsigned)low - 1, 0) < 0 ||
+	    (low + 1 < high && close_range((unsigned)low + 1, (unsigned)high - 1, 0) < 0) ||
+	    close_range((unsigned)high + 1, ~0u, 0) < 0)
+		child_die(a->sync_fd, "close_range");
+}
+
+static void child_reset_signals(void)
+{
+	const struct sigaction dfl = { .sa_handler = SIG_DFL };
+	sigset_t none;
+
+	for (int sig = 1; sig < NSIG; sig++)
+		(void)sigaction(sig, &dfl, NULL);
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void NORETURN child_run(struct child_args *a, bool ranged)
+{
+	static char *const env[] = { "PATH=/usr/bin:/bin", "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "HOME=/", NULL };
+	char *argv[] = { a->title, NULL };
+	char go;
+
+	(void)close(a->lifeline[1]); /* or the pipe would have a writer left when the keeper dies */
+	/* End of file: the keeper died or gave up. */
+	if (recv(a->sync_fd, &go, 1, 0) != 1)
+		_exit(1);
+	child_reset_signals();
+	/* Where setgroups is denied (one's own id only) the groups of the caller stay: the jail reports that. */
+	if (ranged && setgroups(0, NULL) < 0)
+		child_die(a->sync_fd, "setgroups");
+	if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
+		child_die(a->sync_fd, "setresuid");
+	/* Only now: a change of credentials clears it. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		child_die(a->sync_fd, "prctl PR_SET_PDEATHSIG");
+	if (setsid() < 0)
+		child_die(a->sync_fd, "setsid");
+	child_place_fds(a);
+	child_check_lifeline(ZYGOTE_FD_LIFELINE);
+	(void)syscall(SYS_execveat, a->image_fd, "", argv, env, AT_EMPTY_PATH);
+	child_die(a->sync_fd, "execveat");
+}
+
+static int proc_write(pid_t pid, const char *file, const char *text, struct err *err)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	int r = fd_write_file_at(AT_FDCWD, path, text);
+	return r < 0 ? err_set(err, ERR_HOST, -r, "zygote", "cannot write its %s: %s", file, strerror(-r)) : 0;
+}
+
+/* inside 0: the zygote. inside 1+k: slot k, where we have ids to give. */
+static int maps_write(pid_t pid, const struct lane *lane, struct err *err)
+{
+	char uids[96], gids[96];
+	int r = 0;
+
+	if (lane->ranged) {
+		snprintf(uids, sizeof(uids), "0 %u 1\n1 %u %u\n", lane->first_id, lane->first_id + 2, LIMIT_SLOTS);
+		snprintf(gids, sizeof(gids), "%s", uids);
+	} else {
+		snprintf(uids, sizeof(uids), "0 %u 1\n", lane->uid);
+		snprintf(gids, sizeof(gids), "0 %u 1\n", lane->gid);
+		r = proc_write(pid, "setgroups", "deny", err); /* the kernel's condition for an unprivileged gid map */
+	}
+	/* PRIV: CAP_SETUID and CAP_SETGID; the ids are this lane's own, checked unused, never 0 (lane.h). */
+	if (r == 0)
+		r = proc_write(pid, "gid_map", gids, err);
+	return r == 0 ? proc_write(pid, "uid_map", uids, err) : r;
+}
+
+static int start_wait(int sync_fd, struct err *err)
+{
+	struct start_failed f = { 0 };
+	struct pollfd p = { sync_fd, POLLIN, 0 };
+	int n;
+
+	do
+		n = poll(&p, 1, START_WAIT_MS);
+	while (n < 0 && errno == EINTR);
+	if (n != 1)
+		return err_set(err, ERR_HOST, ETIMEDOUT, "zygote", "it did not start within %d ms", START_WAIT_MS);
+	if (recv(sync_fd, &f, sizeof(f), 0) != sizeof(f))
+		return 0;
+	f.op[sizeof(f.op) - 1] = '\0';
+	return err_set(err, ERR_HOST, f.err, "zygote", "%s: %s", f.op, strerror(f.err));
+}
+
+static pid_t zygote_clone(int *ret_pidfd)
+{
+	struct clone_args args = {
+		.flags = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_PIDFD,
+		.pidfd = (uintptr_t)ret_pidfd,
+		.exit_signal = SIGCHLD,
+	};
+
+	/* PRIV: the namespaces belong to the new user namespace, which no capability of ours is needed for. */
+	return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+}
+
+static void clone_hint(struct err *err, int code)
+{
+	if (code == EPERM || code == EACCES)
+		err_hint(err, "allow user namespaces: sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0, "
+			      "or a seccomp profile of the container that permits clone3 and unshare");
+	else if (code == ENOSPC || code == EUSERS)
+		err_hint(err, "raise user.max_user_namespaces (and the other user.max_*_namespaces)");
+}
+
+int zygote_start(struct zygote *ret, const struct lane *lane, int image_fd, int spec_fd, int control_fd, const int lifeline[2],
+		 uint32_t gen, struct err *err)
+{
+	int sync[2] = { -1, -1 }, pidfd = -1;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sync) < 0)
+		return err_set(err, ERR_HOST, errno, "zygote", "socketpair: %s", strerror(errno));
+	_cleanup_close_ int ours = sync[0];
+	_cleanup_close_ int theirs = sync[1];
+	struct child_args args = { image_fd, spec_fd, control_fd, theirs, lifeline, "" };
+	snprintf(args.title, sizeof(args.title), "zygote: gen %u", gen);
+
+	pid_t pid = zygote_clone(&pidfd);
+	if (pid < 0) {
+		int e = errno;
+		err_set(err, ERR_HOST, e, "zygote", "clone3 with new namespaces: %s", strerror(e));
+		clone_hint(err, e);
+		return -e;
+	}
+	if (pid == 0) {
+		(void)close(ours);
+		child_run(&args, lane->ranged);
+	}
+	theirs = fd_close(theirs);
+	*ret = (struct zygote){ gen, pid, pidfd };
+	int r = proc_write(pid, "oom_score_adj", ZYGOTE_OOM_SCORE_ADJ, err);
+	if (r == 0)
+		r = maps_write(pid, lane, err);
+	if (r == 0 && send(ours, "g", 1, MSG_NOSIGNAL) != 1)
+		r = err_set(err, ERR_HOST, errno, "zygote", "it died before it started");
+	if (r == 0)
+		r = start_wait(ours, err);
+	if (r < 0)
+		(void)zygote_stop(ret);
+	return r;
+}
+
+bool zygote_reap(struct zygote *zygote)
+{
+	siginfo_t info = { 0 };
+
+	if (zygote->pidfd < 0)
+		return true;
+	if (waitid(P_PIDFD, (id_t)zygote->pidfd, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0)
+		return false;
+	*zygote = (struct zygote){ zygote->gen, 0, fd_close(zygote->pidfd) };
+	return true;
+}
+
+int zygote_stop(struct zygote *zygote)
+{
+	struct pollfd p = { zygote->pidfd, POLLIN, 0 };
+	int n;
+
+	if (zygote->pidfd < 0)
+		return 0;
+	/* PRIV: SIGKILL to a child of ours, by pidfd. */
+	(void)syscall(SYS_pidfd_send_signal, zygote->pidfd, SIGKILL, NULL, 0);
+	do
+		n = poll(&p, 1, STOP_WAIT_MS);
+	while (n < 0 && errno == EINTR);
+	return zygote_reap(zygote) ? 0 : -EBUSY;
+}
