@@ -55,7 +55,7 @@ AGENT_SRC := $(filter-out $(BRIG_MAIN),$(wildcard agent/*.c))
 SUPERVISOR_SRC := $(filter-out $(BRIGD_MAIN),$(wildcard supervisor/*.c))
 JAIL_SRC := $(filter-out $(ZYGOTE_MAIN),$(wildcard jail/*.c))
 # Of the jail's files the supervisor takes only what describes a jail and names its stages.
-SPEC_SRC := jail/spec.c jail/status.c
+SPEC_SRC := jail/spec.c jail/stage.c
 
 BRIG_SRC := $(BRIG_MAIN) $(AGENT_SRC) $(WIRE_SRC) $(BASE_SRC)
 BRIGD_SRC := $(BRIGD_MAIN) $(SUPERVISOR_SRC) $(WIRE_SRC) $(BASE_SRC) $(SPEC_SRC)
