@@ -17,6 +17,9 @@ STEPS = ("configure", "prepare", "entry", "drive", "encode", "describe", "finish
 
 # LIMIT_JSON_DEPTH and LIMIT_ERROR_BYTES of jail/base/limits.h, the latter with room for the frame.
 DEPTH_MAX = 128
+# What CPython's own reader takes by default (sys.int_info); a longer one would make the whole answer unreadable there.
+INT_DIGITS_MAX = 4300
+INT_BITS_SAFE = 14280  # below 10 ** INT_DIGITS_MAX
 ERROR_BYTES_MAX = 63 << 10
 MESSAGE_CHARS_MAX = 8000
 TRACE_HEAD, TRACE_TAIL, TRACE_CHARS_MAX = 8, 24, 240
@@ -301,7 +304,13 @@ def fit(value):
 def plain(value, above):
     """Never calls a method that the tool could have overridden."""
     kind = type(value)
-    if kind is int or kind is bool or value is None:
+    if kind is bool or value is None:
+        return value
+    if issubclass(kind, int):
+        value = int.__pos__(value)
+        if int.bit_length(value) > INT_BITS_SAFE and abs(value) >= 10 ** INT_DIGITS_MAX:
+            raise Unfit(f"is an integer of more than {INT_DIGITS_MAX} digits, for which other readers of JSON refuse the whole answer"
+                        "; return it as a string")
         return value
     if issubclass(kind, str):
         return plain_str(value)
@@ -311,8 +320,6 @@ def plain(value, above):
             raise Unfit(f"is {'NaN' if value != value else 'Infinity' if value > 0 else '-Infinity'}, which JSON cannot hold"
                         "; return None or a string in its place")
         return value
-    if issubclass(kind, int):
-        return int.__pos__(value)
     if not issubclass(kind, (dict, list, tuple)):
         raise Unfit(f"is of type {type_name(value)}, which is not JSON; return str, int, float, bool, None, list or dict")
     mark = id(value)
