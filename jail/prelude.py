@@ -17,6 +17,9 @@ STEPS = ("configure", "prepare", "entry", "drive", "encode", "describe", "finish
 
 # LIMIT_JSON_DEPTH and LIMIT_ERROR_BYTES of jail/base/limits.h, the latter with room for the frame.
 DEPTH_MAX = 128
+# What CPython's own reader takes by default (sys.int_info); a longer one would make the whole answer unreadable there.
+INT_DIGITS_MAX = 4300
+INT_BITS_SAFE = 14280  # below 10 ** INT_DIGITS_MAX
 ERROR_BYTES_MAX = 63 << 10
 MESSAGE_CHARS_MAX = 8000
 TRACE_HEAD, TRACE_TAIL, TRACE_CHARS_MAX = 8, 24, 240
@@ -49,11 +52,12 @@ first_stderr = None
 
 
 class ToolError(Exception):
-    """The tool is at fault, and no exception of its own says so: (type, message, line, column)."""
+    """The tool is at fault, and no exception of its own says so."""
 
-    def __init__(self, kind, message, line=None, column=None):
+    def __init__(self, kind, message, line=None, column=None, source=None):
         super().__init__(message)
-        self.report = (kind, message, line, column)
+        where = [f'File "{FILE}", line {line}: {source.strip()}'] if line and source else []
+        self.report = (kind, message, line, column, where)
 
 
 class Unfit(Exception):
@@ -191,7 +195,7 @@ def compiled(source):
     try:
         return compile(source, FILE, "exec", 0, True)
     except SyntaxError as error:
-        raise ToolError(type(error).__name__, error.msg or "invalid syntax", error.lineno, error.offset or None) from None
+        raise ToolError(type(error).__name__, error.msg or "invalid syntax", error.lineno, error.offset or None, error.text) from None
     except (ValueError, OverflowError, RecursionError, MemoryError) as error:
         raise ToolError("SyntaxError", f"the body cannot be compiled: {error or type(error).__name__}") from None
 
@@ -300,7 +304,13 @@ def fit(value):
 def plain(value, above):
     """Never calls a method that the tool could have overridden."""
     kind = type(value)
-    if kind is int or kind is bool or value is None:
+    if kind is bool or value is None:
+        return value
+    if issubclass(kind, int):
+        value = int.__pos__(value)
+        if int.bit_length(value) > INT_BITS_SAFE and abs(value) >= 10 ** INT_DIGITS_MAX:
+            raise Unfit(f"is an integer of more than {INT_DIGITS_MAX} digits, for which other readers of JSON refuse the whole answer"
+                        "; return it as a string")
         return value
     if issubclass(kind, str):
         return plain_str(value)
@@ -310,8 +320,6 @@ def plain(value, above):
             raise Unfit(f"is {'NaN' if value != value else 'Infinity' if value > 0 else '-Infinity'}, which JSON cannot hold"
                         "; return None or a string in its place")
         return value
-    if issubclass(kind, int):
-        return int.__pos__(value)
     if not issubclass(kind, (dict, list, tuple)):
         raise Unfit(f"is of type {type_name(value)}, which is not JSON; return str, int, float, bool, None, list or dict")
     mark = id(value)
@@ -405,11 +413,12 @@ def clean(text, most):
 
 def describe(error):
     """An exception -> the payload of an error frame."""
+    # What the tool did to these must not spoil the report.
     gc.disable()
     sys.set_int_max_str_digits(4300)
+    sys.setrecursionlimit(1000)
     if type(error) is ToolError:
-        kind, message, line, column = error.report
-        trace = []
+        kind, message, line, column, trace = error.report
     else:
         kind, message = type_name(error), message_of(error)
         trace, line, column = tool_frames(error)

@@ -29,6 +29,7 @@ static const char *const step_names[STEPS] = { "configure", "prepare", "entry", 
 
 static PyObject *g_steps[STEPS]; /* functions of the prelude */
 static void *g_reserve;
+static pid_t g_pid; /* of the process that was asked */
 
 /* Short, since its compilation is work that nobody asked for; it goes the ways that most tools go. */
 static const char warm_body[] = "def run(n, items):\n"
@@ -150,14 +151,16 @@ static PyObject *name_list(const char *names, size_t len)
 /* Runs the prelude's text in a module that sys.modules does not know, and keeps its functions. */
 static int prelude_load(const char *text, size_t len)
 {
-	PyObject *source = PyUnicode_DecodeUTF8(text, (Py_ssize_t)len, "strict"), *code = NULL, *module = NULL, *done = NULL;
+	PyObject *source = PyUnicode_DecodeUTF8(text, (Py_ssize_t)len, "strict"), *code = NULL, *module = NULL, *own = NULL, *done = NULL;
 	const char *utf8 = source ? PyUnicode_AsUTF8(source) : NULL;
 	int r = -1;
 
 	if (utf8)
 		code = Py_CompileString(utf8, "brig_prelude", Py_file_input);
 	module = code ? PyModule_New("brig_prelude") : NULL;
-	if (module && PyModule_AddObjectRef(module, "__builtins__", PyEval_GetBuiltins()) == 0)
+	/* A copy: a tool that spoils builtins shall not spoil the report of how it ended. */
+	own = module ? PyDict_Copy(PyEval_GetBuiltins()) : NULL;
+	if (own && PyModule_AddObjectRef(module, "__builtins__", own) == 0)
 		done = PyEval_EvalCode(code, PyModule_GetDict(module), PyModule_GetDict(module));
 	if (done) {
 		r = 0;
@@ -168,6 +171,7 @@ static int prelude_load(const char *text, size_t len)
 	}
 	Py_XDECREF(source);
 	Py_XDECREF(code);
+	Py_XDECREF(own);
 	Py_XDECREF(done);
 	/* module stays: its dictionary is the globals of the functions */
 	return r;
@@ -291,6 +295,26 @@ static PyObject *tool_value(PyObject *body, PyObject *args, PyObject *seed)
 	return value;
 }
 
+/* A child that the tool forked came back out of run(). It has no result to give, and ends as a program of its own would. */
+static void child_end(void)
+{
+	PyObject *type, *value, *trace, *code;
+	long status = 0;
+
+	if (!PyErr_Occurred())
+		_exit(0);
+	if (!PyErr_ExceptionMatches(PyExc_SystemExit)) {
+		PyErr_Print();
+		_exit(1);
+	}
+	PyErr_Fetch(&type, &value, &trace);
+	PyErr_NormalizeException(&type, &value, &trace);
+	code = value ? PyObject_GetAttrString(value, "code") : NULL;
+	if (code && code != Py_None)
+		status = PyLong_Check(code) ? PyLong_AsLong(code) : 1;
+	_exit((int)(status & 0xff));
+}
+
 static PyObject *error_payload(void)
 {
 	PyObject *type, *value, *trace, *payload;
@@ -311,8 +335,11 @@ static PyObject *error_payload(void)
 /* Runs the tool to its value or error. NULL only when not even an error can be told. */
 static PyObject *tool_run(PyObject *body, PyObject *args, PyObject *seed, enum result_kind *ret_kind)
 {
-	PyObject *value = tool_value(body, args, seed), *payload = value ? step(STEP_ENCODE, value) : NULL;
+	PyObject *value = tool_value(body, args, seed), *payload;
 
+	if (getpid() != g_pid)
+		child_end();
+	payload = value ? step(STEP_ENCODE, value) : NULL;
 	*ret_kind = RESULT_OK;
 	if (payload && PyBytes_CheckExact(payload))
 		return payload;
@@ -328,6 +355,7 @@ void python_warm(void)
 	PyObject *seed = PyBytes_FromStringAndSize(zero, sizeof(zero)), *payload = NULL, *done;
 	enum result_kind kind;
 
+	g_pid = getpid();
 	if (body && args && seed)
 		payload = tool_run(body, args, seed, &kind);
 	Py_XDECREF(payload);
@@ -350,17 +378,10 @@ static PyObject *read_bytes(int fd, size_t len)
 	return bytes;
 }
 
-/* A child that the tool forked came back out of run(): it has no result to give. */
-static void end_child(enum result_kind kind)
-{
-	_exit(kind == RESULT_OK ? 0 : 1);
-}
-
 void python_serve(int request_fd, int result_fd)
 {
 	struct request_head head;
 	struct result_head out = { .magic = RESULT_MAGIC };
-	pid_t pid = getpid();
 	enum result_kind kind;
 	PyObject *body, *args, *seed, *payload;
 
@@ -379,10 +400,9 @@ void python_serve(int request_fd, int result_fd)
 	if (!seed)
 		_exit(1);
 
+	g_pid = getpid();
 	payload = tool_run(body, args, seed, &kind);
 	Py_XDECREF(step(STEP_FINISH, NULL));
-	if (getpid() != pid)
-		end_child(kind);
 	if (!payload)
 		_exit(1);
 	out.kind = kind;
