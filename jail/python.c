@@ -13,10 +13,6 @@
 
 extern const char _binary_prelude_py_start[], _binary_prelude_py_end[];
 
-#define STR2(x) #x
-#define STR(x) STR2(x)
-#define STDLIB "/usr/lib/python" STR(PY_MAJOR_VERSION) "." STR(PY_MINOR_VERSION)
-
 /* Given back when an exception is to be described: MemoryError must still find
  * room for its words. Above malloc's mmap threshold, so never touched until then. */
 #define RESERVE_BYTES (512u << 10)
@@ -39,12 +35,6 @@ static const char warm_args[] = "{\"n\": 8675309, \"items\": [1, 2.5, \"x\"]}";
 
 /* --- start ------------------------------------------------------------------ */
 
-static int status_why(PyStatus status, char *why, size_t cap)
-{
-	snprintf(why, cap, "%s: %s", status.func ? status.func : "python", status.err_msg ? status.err_msg : "exit");
-	return -1;
-}
-
 /* The pending exception in one line. */
 static int error_why(const char *what, char *why, size_t cap)
 {
@@ -62,76 +52,6 @@ static int error_why(const char *what, char *why, size_t cap)
 	Py_XDECREF(value);
 	Py_XDECREF(trace);
 	return -1;
-}
-
-static PyStatus add_path(PyConfig *config, const char *path)
-{
-	wchar_t wide[64];
-
-	if (access(path, F_OK) < 0)
-		return PyStatus_Ok();
-	swprintf(wide, ARRAY_LEN(wide), L"%s", path);
-	return PyWideStringList_Append(&config->module_search_paths, wide);
-}
-
-static PyStatus set_paths(PyConfig *config)
-{
-	static const char *const paths[] = { STDLIB, STDLIB "/lib-dynload", "/usr/lib/python3/dist-packages" };
-	PyStatus status;
-
-	config->module_search_paths_set = 1;
-	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
-		status = add_path(config, paths[i]);
-		if (PyStatus_Exception(status))
-			return status;
-	}
-	status = PyConfig_SetString(config, &config->executable, L"/usr/bin/python3");
-	if (PyStatus_Exception(status))
-		return status;
-	status = PyConfig_SetString(config, &config->prefix, L"/usr");
-	if (PyStatus_Exception(status))
-		return status;
-	return PyConfig_SetString(config, &config->exec_prefix, L"/usr");
-}
-
-static PyStatus set_config(PyConfig *config)
-{
-	PyStatus status;
-
-	PyConfig_InitIsolatedConfig(config);
-	config->site_import = 0;
-	config->write_bytecode = 0;
-	config->install_signal_handlers = 0;
-	config->pathconfig_warnings = 0;
-	/* Every write reaches the pipe at once: what a tool said before it was killed is not lost. */
-	config->buffered_stdio = 0;
-	status = PyConfig_SetString(config, &config->stdio_encoding, L"utf-8");
-	if (PyStatus_Exception(status))
-		return status;
-	status = PyConfig_SetString(config, &config->stdio_errors, L"backslashreplace");
-	return PyStatus_Exception(status) ? status : set_paths(config);
-}
-
-static int interpreter_start(char *why, size_t cap)
-{
-	PyPreConfig pre;
-	PyConfig config;
-	PyStatus status;
-
-	if (access(STDLIB "/encodings", F_OK) < 0) {
-		snprintf(why, cap, "no standard library: the profile mounts no " STDLIB);
-		return -1;
-	}
-	PyPreConfig_InitIsolatedConfig(&pre);
-	pre.utf8_mode = 1;
-	status = Py_PreInitialize(&pre);
-	if (PyStatus_Exception(status))
-		return status_why(status, why, cap);
-	status = set_config(&config);
-	if (!PyStatus_Exception(status))
-		status = Py_InitializeFromConfig(&config);
-	PyConfig_Clear(&config);
-	return PyStatus_Exception(status) ? status_why(status, why, cap) : 0;
 }
 
 /* NUL-separated names -> list of str. */
@@ -209,7 +129,7 @@ int python_start(const struct jail_spec *spec, char *why, size_t why_cap)
 
 	/* What C code of a tool prints must not sit in a buffer when the jail is killed. */
 	setvbuf(stdout, NULL, _IONBF, 0);
-	if (interpreter_start(why, why_cap) < 0)
+	if (python_interpreter_start(why, why_cap) < 0)
 		return -1;
 	g_reserve = malloc(RESERVE_BYTES);
 	if (prelude_load(text, len) < 0)
@@ -221,6 +141,7 @@ int python_start(const struct jail_spec *spec, char *why, size_t why_cap)
 	if (call_gc("collect") < 0 || call_gc("freeze") < 0)
 		return error_why("gc", why, why_cap);
 	PyGC_Disable();
+	python_holes_fill();
 	return 0;
 }
 
