@@ -155,7 +155,7 @@ static void note_usage(struct call *c)
 		return;
 	c->usage = c->jail->usage;
 	c->usage_known = true;
-	c->ev.oom_kills = c->usage.oom_kills;
+	c->ev.oom_kills = c->usage.oom_kills == CGROUP_UNKNOWN ? 0 : c->usage.oom_kills;
 	if (c->usage.cpu_us != CGROUP_UNKNOWN && c->usage.cpu_us >= (uint64_t)c->limits.cpu_ms * 1000)
 		c->ev.cpu_over = true;
 }
@@ -188,7 +188,7 @@ static void call_answer(struct call *c)
 {
 	struct core *core = c->core;
 
-	if (c->usage_known && c->usage.pids_refused > 0)
+	if (c->usage_known && c->usage.pids_refused != CGROUP_UNKNOWN && c->usage.pids_refused > 0)
 		c->limits_hit |= HIT_PIDS;
 	if (capture_truncated(&c->out))
 		c->limits_hit |= HIT_STDOUT;
