@@ -116,6 +116,23 @@ def no_network():
     raise AssertionError('a datagram pair')
 
 
+def loopback():
+    import socket, threading
+    server = socket.create_server(('127.0.0.1', 0))
+    threading.Thread(target=lambda: server.accept()[0].sendall(b'hello')).start()
+    with socket.create_connection(server.getsockname(), 5) as c:
+        c.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        assert c.recv(5) == b'hello'
+    u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.bind(('127.0.0.1', 0)); u.sendto(b'x', u.getsockname())
+    assert u.recv(1) == b'x'
+    for a in ((socket.AF_INET, socket.SOCK_RAW, 1), (socket.AF_UNIX, 1, 0), (socket.AF_INET, socket.SOCK_DGRAM, 1)):
+        try:
+            socket.socket(*a).close()
+        except OSError:
+            continue
+        raise AssertionError('socket %r' % (a,))
+
+
 def processes():
     import asyncio, multiprocessing, subprocess
     assert subprocess.run(['/bin/sh', '-c', 'echo a | sort; sleep 0.01; exit 3'], capture_output=True).returncode == 3
@@ -179,8 +196,6 @@ def main():
             break
         program += part
     os.close(fd)
-    if check in ('threads', 'no_threads', 'processes'):
-        import threading  # noqa: F401
     install(program)
     print(globals()[check]() or 'ok')
 

@@ -31,6 +31,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 
 #define HOST_ID 0x7f0f0000u /* mapped by nobody else; any unused range does */
@@ -277,8 +278,13 @@ static void core_play(pid_t pid, int status, int request, int result, struct jai
 			run->listener = fd_close(run->listener);
 		rec_tell(status, STATUS_PARK, 0);
 	}
-	if (run->have_parked && spec.flags & SPEC_INIT)
+	/* Init closes the rest while its child reports PARKED: at the latest now, or never. */
+	for (int tries = 0; run->have_parked && (spec.flags & SPEC_INIT) && tries < 500; tries++) {
 		run->init_fds = fds_count(pid);
+		if (run->init_fds <= 1)
+			break;
+		usleep(2000);
+	}
 	pid_t answerer = answer ? fork() : -1;
 	if (answerer == 0)
 		notify_answer(run->listener);
@@ -388,7 +394,7 @@ static void tool_tmp(int fd)
 			break;
 	}
 	WRONG(fd, errno != ENOSPC || made >= 32);
-	MUST_FAIL(fd, mknod("/tmp/dev", S_IFCHR | 0600, 0), EACCES);
+	MUST_FAIL(fd, mknod("/tmp/dev", S_IFCHR | 0600, makedev(1, 3)), EACCES);
 	WRONG(fd, rename("/tmp/0", "/tmp/1/0") < 0);
 }
 
@@ -438,7 +444,8 @@ static void tool_lo_up(int fd)
 
 static void tool_lo_down(int fd)
 {
-	MUST_FAIL(fd, lo_connect(), EACCES);
+	/* EACCES is Landlock's, from ABI 4 on; below that the namespace alone holds it. */
+	WRONG(fd, lo_connect() >= 0 || (errno != EACCES && errno != ENETUNREACH));
 }
 
 static void tool_memory(int fd)
@@ -777,7 +784,8 @@ static void case_missing(void)
 
 	for (size_t i = 0; i < ARRAY_LEN(gone); i++) {
 		spec_reset();
-		spec.best_effort &= ~LAYER_BIT(LAYER_MDWE);
+		if (gone[i].layer == LAYER_MDWE)
+			spec.best_effort &= ~LAYER_BIT(LAYER_MDWE);
 		if (gone[i].layer == LAYER_PROC) {
 			spec.flags |= SPEC_PROC;
 			spec.limits.tmp_bytes = 0;
