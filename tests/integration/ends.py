@@ -1,16 +1,16 @@
 #!/usr/bin/python3
 """Every way a call can end, provoked; the exit status, the cause and what is kept of the output with each."""
 import argparse
+import ctypes
 import os
 import re
-import resource
 import signal
-import socket
 import subprocess
 import sys
+import threading
 import time
 
-from libbrig import BRIG, FACTOR, Suite, cgroup_dirs, frame
+from libbrig import FACTOR, Suite, descendants, frame
 
 HEAD = 'import ctypes, os, signal, struct, sys, threading, time\n'
 BPF = '''
@@ -128,6 +128,41 @@ def kernel_ends(t):
     t.ends('the init is killed', 'killed', body('try:\n    os.kill(1, signal.SIGKILL)\nexcept OSError as e:\n    pass\nos.kill(os.getpid(), 9)'), 'python', also=kept)
 
 
+def no_user_namespaces(argv):
+    """As an ordinary user inside a user namespace that allows no further ones."""
+    up, go = os.pipe(), os.pipe()
+
+    def confine():
+        c = ctypes.CDLL(None)
+        if c.unshare(0x10000000):
+            os._exit(99)
+        os.write(up[1], b'x')
+        os.read(go[0], 1)
+        with open('/proc/sys/user/max_user_namespaces', 'w') as f:
+            f.write('0')
+        os.setgroups([])
+        os.setresgid(64242, 64242, 64242)
+        os.setresuid(64242, 64242, 64242)
+
+    def write_maps():
+        os.read(up[0], 1)
+        for pid in descendants():
+            for name in ('uid_map', 'gid_map'):
+                try:
+                    with open('/proc/%d/%s' % (pid, name), 'w') as f:
+                        f.write('0 0 65536')
+                except OSError:
+                    pass
+        os.write(go[1], b'x')
+    mapper = threading.Thread(target=write_maps)
+    mapper.start()
+    p = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, preexec_fn=confine)
+    mapper.join()
+    for fd in (*up, *go):
+        os.close(fd)
+    return p
+
+
 def refusals(t):
     for title, args in (('not an object', '[1]'), ('not JSON', '{a: 1}'), ('a key twice', '{"a": 1, "a": 2}'), ('nested too deep', '{"a":' + '[' * 500 + ']' * 500 + '}'),
                         ('a lone surrogate', '{"a": "\\ud800"}'), ('text after the object', '{} {}')):
@@ -142,10 +177,7 @@ def refusals(t):
     t.check('a mount that is not there is refused by name', r.status in (2, 3, 6) and '/nonexistent-dir' in r.out + r.err, r)
     # A user namespace that may have no further ones: the first layer cannot be had.
     if os.getuid() == 0:
-        deny = 'echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --reuid 64242 --regid 64242 --clear-groups "$@"'
-        start = ['unshare', '-U', '--map-users=0,0,65536', '--map-groups=0,0,65536', '--setuid', '0', '--setgid', '0', 'sh', '-c', deny, 'sh']
-        p = subprocess.run([*start, t.user_brig(), 'run', t.file('body.py', 'def run(): return "ran"'), '--json', '--best-effort'], stdin=subprocess.DEVNULL,
-                           capture_output=True, text=True)
+        p = no_user_namespaces([t.user_brig(), 'run', t.file('body.py', 'def run(): return "ran"'), '--json', '--best-effort'])
         t.check('setup_failed: no user namespace to be had, the layer is named, the tool does not run',
                 p.returncode == 6 and '"setup_failed"' in p.stdout and 'user' in p.stdout and '"ran"' not in p.stdout, '%s %s' % (p.returncode, p.stdout + p.stderr))
 
@@ -269,6 +301,5 @@ def main():
     return t.finish()
 
 
-assert resource and socket and cgroup_dirs
 if __name__ == '__main__':
     sys.exit(main())
