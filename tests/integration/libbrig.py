@@ -48,6 +48,7 @@ class Suite:
     def __init__(self):
         ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER: orphans of brig come to us
         self.number = self.bad = 0
+        self.brig = BRIG
         self.dir = tempfile.mkdtemp(prefix='brig-it-', dir='/var/tmp')
         os.chmod(self.dir, 0o755)
         self.mounts = self.mount_list()
@@ -128,7 +129,7 @@ class Suite:
 
     def start(self, body, profile='pure', args=None, more=(), **popen):
         path = self.file('body.py', body)
-        argv = [BRIG, 'run', path, '--profile', profile, '--json', *more]
+        argv = [self.brig, 'run', path, '--profile', profile, '--json', *more]
         if args is not None:
             argv += ['--args', '@' + self.file('args.json', args if isinstance(args, str) else json.dumps(args))]
         popen = {'stdin': subprocess.DEVNULL, 'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, **popen}
