@@ -17,6 +17,8 @@
 
 /* Timers and sigqueue() of a few threads; the default is one for every task of the machine. */
 #define SIGPENDING_MAX 64
+/* Above pids.max, so that this second wall is never the first to be met. */
+#define NPROC_ROOM 8
 /* Addresses without memory behind them (mapped libraries, reserved arenas, thread stacks) that a whole Python with numpy shows. */
 #define ADDRESS_ROOM (1ull << 30)
 
@@ -45,8 +47,8 @@ void layer_rlimit_apply(struct layer_state *st)
 	limit_set(RLIMIT_NOFILE, l->open_files, "setrlimit nofile");
 	limit_set(RLIMIT_FSIZE, l->file_bytes, "setrlimit fsize");
 	/* Counted for this id in this user namespace and its parents, threads included; where slots have ids of their own
-	 * that is this jail alone. pids.max is the wall, this the second one. */
-	limit_set(RLIMIT_NPROC, l->pids, "setrlimit nproc");
+	 * that is this jail alone. pids.max is the wall and must be touched first, because it counts its refusals. */
+	limit_set(RLIMIT_NPROC, st->degraded & LAYER_BIT(LAYER_CGROUP) ? l->pids : l->pids + NPROC_ROOM, "setrlimit nproc");
 	limit_set(RLIMIT_STACK, l->stack_bytes, "setrlimit stack");
 	limit_set(RLIMIT_MEMLOCK, 0, "setrlimit memlock");
 	limit_set(RLIMIT_MSGQUEUE, 0, "setrlimit msgqueue");

@@ -17,13 +17,13 @@ STEPS = ("configure", "prepare", "entry", "drive", "encode", "describe", "finish
 
 # LIMIT_JSON_DEPTH and LIMIT_ERROR_BYTES of jail/base/limits.h, the latter with room for the frame.
 DEPTH_MAX = 128
-# What CPython's own reader takes by default (sys.int_info); a longer one would make the whole answer unreadable there.
-INT_DIGITS_MAX = 4300
-INT_BITS_SAFE = 14280  # below 10 ** INT_DIGITS_MAX
 ERROR_BYTES_MAX = 63 << 10
 MESSAGE_CHARS_MAX = 8000
 TRACE_HEAD, TRACE_TAIL, TRACE_CHARS_MAX = 8, 24, 240
 CHAIN_MAX = 8
+# Exact integers of any size are JSON, but the readers of results are often Python, whose json stops at 4300 digits.
+INT_DIGITS_MAX = 4300
+INT_END = 10 ** INT_DIGITS_MAX
 
 # A traceback names this file; a name in <> would stop linecache from asking __loader__.
 FILE = "tool.py"
@@ -268,14 +268,9 @@ def drive(awaitable):
 
 
 def encode(value):
+    sys.set_int_max_str_digits(INT_DIGITS_MAX)
     if type(value) is not str:
-        value = fit(value)
-        digits = sys.get_int_max_str_digits()
-        sys.set_int_max_str_digits(0)
-        try:
-            return "".join(encode_value(value, 0)).encode("utf-8")
-        finally:
-            sys.set_int_max_str_digits(digits)
+        return "".join(encode_value(fit(value), 0)).encode("utf-8")
     if not value.isascii():
         fit(value)
     return encode_string(value).encode("utf-8")
@@ -304,13 +299,9 @@ def fit(value):
 def plain(value, above):
     """Never calls a method that the tool could have overridden."""
     kind = type(value)
+    if kind is int:
+        return plain_int(value)
     if kind is bool or value is None:
-        return value
-    if issubclass(kind, int):
-        value = int.__pos__(value)
-        if int.bit_length(value) > INT_BITS_SAFE and abs(value) >= 10 ** INT_DIGITS_MAX:
-            raise Unfit(f"is an integer of more than {INT_DIGITS_MAX} digits, for which other readers of JSON refuse the whole answer"
-                        "; return it as a string")
         return value
     if issubclass(kind, str):
         return plain_str(value)
@@ -320,6 +311,8 @@ def plain(value, above):
             raise Unfit(f"is {'NaN' if value != value else 'Infinity' if value > 0 else '-Infinity'}, which JSON cannot hold"
                         "; return None or a string in its place")
         return value
+    if issubclass(kind, int):
+        return plain_int(int.__pos__(value))
     if not issubclass(kind, (dict, list, tuple)):
         raise Unfit(f"is of type {type_name(value)}, which is not JSON; return str, int, float, bool, None, list or dict")
     mark = id(value)
@@ -331,6 +324,12 @@ def plain(value, above):
     value = plain_dict(value, above) if issubclass(kind, dict) else plain_list(value, above)
     above.discard(mark)
     return value
+
+
+def plain_int(number):
+    if -INT_END < number < INT_END:
+        return number
+    raise Unfit(f"is an integer of more than {INT_DIGITS_MAX} digits, which many JSON readers refuse; return it as a string")
 
 
 def plain_str(text):
@@ -376,13 +375,7 @@ def plain_key(key):
         return {None: "null", True: "true", False: "false"}[key]
     if not issubclass(kind, (int, float)):
         raise Unfit(f"has a key of type {type_name(key)}; JSON keys are strings")
-    number = plain(key, None)
-    digits = sys.get_int_max_str_digits()
-    sys.set_int_max_str_digits(0)
-    try:
-        return repr(number)
-    finally:
-        sys.set_int_max_str_digits(digits)
+    return repr(plain(key, None))
 
 
 def finish():
@@ -415,7 +408,7 @@ def describe(error):
     """An exception -> the payload of an error frame."""
     # What the tool did to these must not spoil the report.
     gc.disable()
-    sys.set_int_max_str_digits(4300)
+    sys.set_int_max_str_digits(INT_DIGITS_MAX)
     sys.setrecursionlimit(1000)
     if type(error) is ToolError:
         kind, message, line, column, trace = error.report

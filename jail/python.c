@@ -7,6 +7,7 @@
 #include "jail/frame.h"
 #include "jail/python_host.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,8 @@ extern const char _binary_prelude_py_start[], _binary_prelude_py_end[];
 /* Given back when an exception is to be described: MemoryError must still find
  * room for its words. Above malloc's mmap threshold, so never touched until then. */
 #define RESERVE_BYTES (512u << 10)
+/* Many times what core needs to take a frame, also under emulation. */
+#define STAND_MS 250
 
 /* The interpreter rewrites code objects for what it has seen (after 8 to 16 calls); done here, no jail pays for the copies. */
 #define WARM_ROUNDS 24
@@ -330,6 +333,9 @@ void python_serve(int request_fd, int result_fd)
 	out.len = (uint64_t)PyBytes_GET_SIZE(payload);
 	if (fd_write_all(result_fd, &out, sizeof(out)) == 0)
 		(void)fd_write_all(result_fd, PyBytes_AS_STRING(payload), out.len);
+	/* Core kills the jail as soon as it has the frame. Until then it stands, so that what the kernel holds against it
+	 * (usage, a pending SIGXFSZ) can still be read; a frame that core does not take must not keep it for long. */
+	(void)poll(NULL, 0, STAND_MS);
 	/* No atexit, no wait for threads: nothing of the tool's may delay or change what was sent. */
 	_exit(0);
 }
