@@ -21,8 +21,12 @@ static int keep_list(bool may_map, cap_value_t keep[KEEP_MAX])
 {
 	int n = 0;
 
-	if (!may_map)
-		return 0;
+	if (!may_map) {
+		/* Root of a small user namespace maps its own 0 on, which the kernel ties to this one (verify_root_map). */
+		if (geteuid() == 0)
+			keep[n++] = CAP_SETFCAP;
+		return n;
+	}
 	keep[n++] = CAP_SETUID; /* uid_map of a zygote: ids other than our own */
 	keep[n++] = CAP_SETGID; /* gid_map likewise, without denying setgroups */
 	keep[n++] = CAP_KILL;   /* core has an id of its own and may hang */
