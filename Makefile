@@ -54,8 +54,8 @@ WIRE_SRC := $(wildcard supervisor/wire/*.c)
 AGENT_SRC := $(filter-out $(BRIG_MAIN),$(wildcard agent/*.c))
 SUPERVISOR_SRC := $(filter-out $(BRIGD_MAIN),$(wildcard supervisor/*.c))
 JAIL_SRC := $(filter-out $(ZYGOTE_MAIN),$(wildcard jail/*.c))
-# Of the jail's files the supervisor takes only what describes a jail.
-SPEC_SRC := $(wildcard jail/spec.c jail/stage.c)
+# Of the jail's files the supervisor takes only what describes a jail and names its stages.
+SPEC_SRC := jail/spec.c jail/stage.c
 
 BRIG_SRC := $(BRIG_MAIN) $(AGENT_SRC) $(WIRE_SRC) $(BASE_SRC)
 BRIGD_SRC := $(BRIGD_MAIN) $(SUPERVISOR_SRC) $(WIRE_SRC) $(BASE_SRC) $(SPEC_SRC)
@@ -96,6 +96,8 @@ $(B)/obj/jail/%.o: OBJ_PKG = python3-embed libnl-route-3.0 libcap
 $(B)/obj/jail/base/%.o: OBJ_PKG =
 $(B)/obj/supervisor/%.o: OBJ_PKG = libcjson libseccomp libcap libevent_core
 $(B)/obj/agent/%.o: OBJ_PKG = libcjson
+# "@stdlib" of a profile is the library of the very Python that the zygote is linked with.
+$(B)/obj/supervisor/profile_mounts.o: CFLAGS += -DBRIG_PYTHON_VERSION='"$(shell $(PKG) --modversion python3-embed)"'
 $(B)/obj/tests/%.o: OBJ_PKG = $(TEST_PKG)
 $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
@@ -133,7 +135,7 @@ test: ## install what is missing, build, run every suite this machine can run
 	$(Q)tests/run.sh
 
 check: tests ## the suites that need no privilege
-	$(Q)tests/run.sh unit filter prelude link
+	$(Q)tests/run.sh unit filter link
 check-escape: tests ## the attacks (needs user namespaces)
 	$(Q)tests/run.sh escape
 check-root: tests ## whole calls, faults and leaks (more of them run as root)
@@ -182,20 +184,25 @@ demo: ## install what is missing, build, run the main job and the hostile bodies
 bench: all ## measure calls against bare python3, write build/bench.json
 	$(Q)$(PYTHON) tests/bench/bench.py --build $(B)
 
+# brig finds brigd, brigd finds brig-zygote and ../profiles from where they really lie: the three stand
+# together, PATH gets links, and the whole can be moved.
+LIBDIR := $(DESTDIR)$(PREFIX)/lib/brig
 BINDIR := $(DESTDIR)$(PREFIX)/bin
-LIBEXEC := $(DESTDIR)$(PREFIX)/libexec/brig
-SHARE := $(DESTDIR)$(PREFIX)/share/brig
-MAN := $(DESTDIR)$(PREFIX)/share/man
+SHARE := $(DESTDIR)$(PREFIX)/share
 MAN_SRC := $(wildcard agent/*.[1-8] supervisor/*.[1-8] profiles/*.[1-8] tools/*.[1-8])
+man_path = $(SHARE)/man/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 install: all ## into DESTDIR and PREFIX
-	install -d $(BINDIR) $(LIBEXEC) $(SHARE)/profiles
-	install -m 755 $(B)/brig $(B)/brigd $(BINDIR)
-	install -m 755 $(B)/brig-zygote $(LIBEXEC)
-	install -m 644 $(wildcard profiles/*.json) $(SHARE)/profiles
-	$(foreach m,$(MAN_SRC),install -D -m 644 $(m) $(MAN)/man$(subst .,,$(suffix $(m)))/$(notdir $(m));)
-uninstall:
-	rm -f $(BINDIR)/brig $(BINDIR)/brigd $(foreach m,$(MAN_SRC),$(MAN)/man$(subst .,,$(suffix $(m)))/$(notdir $(m)))
-	rm -rf $(LIBEXEC) $(SHARE)
+	install -d -m 755 $(LIBDIR)/bin $(LIBDIR)/profiles $(BINDIR) $(SHARE)/brig
+	install -m 755 $(PROGRAMS) $(LIBDIR)/bin
+	install -m 644 $(wildcard profiles/*.json) $(LIBDIR)/profiles
+	ln -sfn ../lib/brig/bin/brig $(BINDIR)/brig
+	ln -sfn ../lib/brig/bin/brigd $(BINDIR)/brigd
+	ln -sfn ../../lib/brig/profiles $(SHARE)/brig/profiles
+	$(foreach m,$(MAN_SRC),install -D -m 644 $(m) $(call man_path,$(m));)
+uninstall: ## what install put there
+	rm -rf $(LIBDIR)
+	rm -f $(BINDIR)/brig $(BINDIR)/brigd $(SHARE)/brig/profiles $(foreach m,$(MAN_SRC),$(call man_path,$(m)))
+	-rmdir $(SHARE)/brig
 clean: ## remove build/
 	rm -rf $(B)
 help: ## this list

@@ -7,13 +7,20 @@
 #include "jail/spec.h"
 #include "jail/zygote_proto.h"
 
+/* Where the zygote keeps the base root of all jails, in its own root; the child finds its copy of it there. */
+#define JAIL_BASE_ROOT "/newroot"
+#define JAIL_HOSTNAME "brig"
+/* The one user id and group id that a jail's map holds. */
+#define JAIL_ID 1000
+
 /* Filled by the zygote before it clones; the child has its own copy. */
 struct jail_boot {
 	const struct jail_spec *spec;
 	int fds[ZSPAWN_FDS]; /* as received with SPAWN */
 	int null_fd;         /* /dev/null, becomes stdin */
-	int root_fd;         /* O_PATH of the zygote's own "/" */
-	int newroot_fd;      /* O_PATH of the base root inside the zygote's mount namespace */
+	int root_fd;         /* O_PATH of the zygote's own "/"; unused in the child, see layer_mount.c */
+	bool core_piped;     /* the host hands core dumps to a program or a socket, not to a file */
+	int newroot_fd;      /* O_PATH of the base root inside the zygote's mount namespace; unused in the child likewise */
 };
 
 void jail_enter(const struct jail_boot *boot) NORETURN;

@@ -9,6 +9,9 @@
 #include "jail/enter.h"
 #include "jail/status.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+
 struct layer_state {
 	const struct jail_boot *boot;
 	const struct jail_spec *spec;
@@ -30,8 +33,10 @@ void layer_caps_apply(struct layer_state *st);    /* bounding, securebits, ambie
 void layer_landlock_apply(struct layer_state *st);
 void layer_seccomp_apply(struct layer_state *st);
 
-/* Attempts that must fail now, one for each layer that can be tried from inside; dies where one succeeds. */
+/* Attempts that must fail now, for each layer that can be tried from inside; dies where one succeeds. Before seccomp. */
 void verify_inside(struct layer_state *st);
+/* The same for the filter, once it is on. */
+void verify_seccomp(struct layer_state *st);
 
 /* Reports `layer` as missing: sets degraded when the spec allows it, else dies by name. */
 void layer_missing(struct layer_state *st, enum layer layer, const char *op, int err);

@@ -33,14 +33,14 @@
 	X(STAGE_NET, "network namespace")            \
 	X(STAGE_MOUNT, "root file system")           \
 	X(STAGE_RLIMIT, "resource limits")           \
-	X(STAGE_PYTHON_FORK, "python after fork")    \
-	X(STAGE_WARM, "warm up python")              \
 	X(STAGE_PRIVS, "no_new_privs, mdwe, speculation") \
 	X(STAGE_CAPS, "capabilities")                \
 	X(STAGE_LANDLOCK, "landlock")                \
-	X(STAGE_SECCOMP, "seccomp")                  \
 	X(STAGE_VERIFY, "verify")                    \
+	X(STAGE_SECCOMP, "seccomp")                  \
 	X(STAGE_INIT, "init")                        \
+	X(STAGE_PYTHON_FORK, "python after fork")    \
+	X(STAGE_WARM, "warm up python")              \
 	X(STAGE_PARK, "park")
 
 enum stage {
@@ -67,7 +67,7 @@ struct status_rec {
 	int32_t layer;        /* FAILED: enum layer, the one to name */
 	int32_t listener_fd;  /* LOCKED: number in the jail, -1 none */
 	int32_t landlock_abi; /* LOCKED: 0 none */
-	uint32_t degraded;    /* LOCKED: LAYER_BIT()s that are missing and allowed to be */
+	uint32_t degraded;    /* LAYER_BIT()s that are missing and allowed to be; in GO those that core found (cgroup) */
 	uint32_t proven;      /* LOCKED: LAYER_BIT()s whose inside attempts were refused as they must be */
 	char op[STATUS_OP_MAX];        /* FAILED: the call */
 	uint64_t stage_ns[STAGE_COUNT]; /* LOCKED, PARKED: CLOCK_MONOTONIC spent in each stage */
@@ -75,15 +75,19 @@ struct status_rec {
 
 /* In the jail after fork. Sets where records go (and the clock for timings). */
 void status_open(int fd);
-/* Sends the FAILED record for the stage entered last and _exit()s. Fork-safe. */
+/* The same socket goes on at another number. */
+void status_move(int fd);
+/* Sends the FAILED record for the stage entered last and _exit()s. Fork-safe.
+ * err is 0 where no call failed but an attempt succeeded that must not. */
 void die_at(enum layer layer, const char *op, int err) NORETURN;
 /* Marks the beginning of a stage (adds up stage_ns). */
 void stage_enter(enum stage stage);
 enum stage stage_current(void);
 /* Sends *rec with magic and timings filled in; returns 0 or -1 (errno). */
 int status_send(struct status_rec *rec);
-/* Waits for one record of `kind` from core; dies or _exit()s when core is gone. */
-void status_wait(enum status_kind kind);
+/* Waits for one record of `kind` from core; dies or _exit()s when core is gone.
+ * Returns its `degraded`: the LAYER_BIT()s that core knows to be missing. */
+uint32_t status_wait(enum status_kind kind);
 void status_close(void);
 
 #endif

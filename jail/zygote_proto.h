@@ -5,7 +5,7 @@
  *   zygote -> core  READY                        the runtime is up and parked
  *   zygote -> core  START_FAILED                 stage text, errno; then it exits
  *   core -> zygote  SPAWN     fds: ZSPAWN_FDS    -> SPAWNED, fd: pidfd   (or SPAWNED with err)
- *   core -> zygote  INSPECT                      -> INSPECTED, fd: seccomp listener
+ *   core -> zygote  INSPECT                      -> INSPECTED, fds: seccomp listener, O_PATH of /tmp
  *   zygote -> core  EXITED                       raw wait status of a jail's PID 1
  */
 #ifndef BRIG_JAIL_ZYGOTE_PROTO_H
@@ -47,12 +47,13 @@ struct zygote_msg {
 	uint64_t seq;         /* SPAWN and its answers: chosen by core, unique in the zygote's life */
 	uint32_t slot;        /* SPAWN: 0..LIMIT_SLOTS-1; selects the jail's host ids */
 	int32_t err;          /* SPAWNED, INSPECTED, START_FAILED: errno or 0 */
-	int32_t listener_fd;  /* INSPECT: number inside the jail, or -1 to only look */
+	int32_t listener_fd;  /* INSPECT: number inside the jail */
 	uint32_t namespaces;  /* INSPECTED: 1u << enum ns_bit, read from /proc/PID/ns */
 	int32_t wait_status;  /* EXITED */
 	uint32_t stage;       /* START_FAILED: enum layer to name */
 	uint64_t fork_ns;     /* SPAWNED: time inside clone3 */
 	char op[48];          /* START_FAILED: the call */
+	char detail[192];     /* START_FAILED: the path, or Python's own words; may be empty */
 };
 
 #endif

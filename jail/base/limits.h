@@ -18,6 +18,8 @@
 #define LIMIT_ERROR_BYTES (64u << 10)
 /* Ids leased by one supervisor: its zygote, its core and this many slots. */
 #define LIMIT_SLOTS 62
+/* Captured output and results are held in core's memory, once for each running call. */
+#define LIMIT_OUTPUT_BYTES (16u << 20)
 /* The prelude is read by people. */
 #define LIMIT_PRELUDE_BYTES (64u << 10)
 

@@ -1,0 +1,13 @@
+/* The commands. Each takes parsed options and returns the exit status. */
+#ifndef BRIG_AGENT_CMD_H
+#define BRIG_AGENT_CMD_H
+
+#include "agent/options.h"
+
+int cmd_run(const struct options *opt);
+int cmd_profile(const struct options *opt);
+int cmd_doctor(const struct options *opt);
+
+#define BRIG_VERSION "0.1.0"
+
+#endif

@@ -1,0 +1,112 @@
+/* brig doctor: what this host can enforce, as the supervisor found it (supervisor/doctor.h draws the object). */
+#include "agent/call.h"
+#include "agent/cmd.h"
+#include "agent/show.h"
+#include "agent/stop.h"
+#include "agent/text.h"
+
+#include <string.h>
+
+#define TABLE_WIDTH 80
+#define NAME_WIDTH  20
+#define STATE_WIDTH 10
+
+/* Prints text from column `indent` on, broken at blanks so that no line passes the width; the cursor is at `indent`. */
+static void wrap_show(FILE *out, const char *text, int indent)
+{
+	int room = TABLE_WIDTH - indent;
+
+	for (;;) {
+		int n = (int)strlen(text), cut = room;
+
+		if (n <= room) {
+			fprintf(out, "%s\n", text);
+			return;
+		}
+		while (cut > 0 && text[cut] != ' ')
+			cut--;
+		if (cut == 0) /* one long word: a path or command must stay whole to be copied */
+			cut = (int)strcspn(text, " ");
+		fprintf(out, "%.*s\n", cut, text);
+		text += cut;
+		while (*text == ' ')
+			text++;
+		if (!*text)
+			return;
+		fprintf(out, "%*s", indent, "");
+	}
+}
+
+static char *cell_find(const struct call *c, const char *list, unsigned i, const char *key)
+{
+	char path[64];
+	size_t n = 0;
+	struct jbuf b;
+
+	snprintf(path, sizeof(path), "%s.%u.%s", list, i, key);
+	_cleanup_free_ char *text = text_find(c->result, c->result_len, path, &n);
+	if (!text || n == 0)
+		return NULL;
+	jbuf_init(&b, 6 * n + 64);
+	text_escape(&b, text, n, TEXT_LINE);
+	jbuf_raw(&b, "", 1);
+	return b.data;
+}
+
+static void list_show(const struct show *s, const struct call *c, const char *list, const char *title)
+{
+	const int indent = NAME_WIDTH + STATE_WIDTH + 2;
+
+	fprintf(s->out, "%s\n", title);
+	for (unsigned i = 0;; i++) {
+		_cleanup_free_ char *name = cell_find(c, list, i, "name");
+		_cleanup_free_ char *state = cell_find(c, list, i, "state");
+		_cleanup_free_ char *detail = cell_find(c, list, i, "detail");
+		_cleanup_free_ char *fix = cell_find(c, list, i, "fix");
+
+		if (!name)
+			return;
+		fprintf(s->out, "  %-*s%-*s", NAME_WIDTH, name, STATE_WIDTH, state ?: "unknown");
+		wrap_show(s->out, detail ?: "", indent);
+		if (fix) {
+			fprintf(s->out, "%*s", indent, "");
+			fputs("fix: ", s->out);
+			wrap_show(s->out, fix, indent + 5);
+		}
+	}
+}
+
+static int table_show(const struct show *s, const struct call *c)
+{
+	_cleanup_free_ char *verdict = text_find(c->result, c->result_len, "verdict", NULL);
+	_cleanup_free_ char *summary = text_find(c->result, c->result_len, "summary", NULL);
+
+	if (s->json) {
+		fprintf(s->out, "%.*s\n", (int)c->result_len, c->result);
+	} else {
+		list_show(s, c, "layers", "protections of a call");
+		list_show(s, c, "host", "this host");
+		fputc('\n', s->out);
+		wrap_show(s->out, summary ?: "no verdict", 0);
+	}
+	return verdict && (strcmp(verdict, "enforced") == 0 || strcmp(verdict, "degraded") == 0)
+		       ? 0
+		       : outcome_exit_status(OUTCOME_SETUP_FAILED);
+}
+
+int cmd_doctor(const struct options *opt)
+{
+	struct show s = { .out = stdout, .err = stderr, .out_tty = isatty(STDOUT_FILENO), .json = opt->json };
+	_cleanup_close_ int stop_fd = stop_open();
+	_cleanup_(call_done) struct call c;
+	int status;
+
+	call_make(&c, "doctor", "{}", 2, stop_fd, true);
+	if (c.end == CALL_RESULT)
+		status = table_show(&s, &c);
+	else if (c.end == CALL_CANCELLED)
+		status = show_failure(&s, OUTCOME_CANCELLED, outcome_exit_status(OUTCOME_CANCELLED), &c.err);
+	else
+		status = show_failure(&s, OUTCOME_INTERNAL_ERROR, outcome_exit_status(OUTCOME_INTERNAL_ERROR), &c.err);
+	return show_end(&s, status);
+}

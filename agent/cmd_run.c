@@ -1,0 +1,152 @@
+/* brig run: read the body, the arguments and perhaps a profile, prove them, hand them to a supervisor of our own.
+ * Nothing is started before all of it is known to be well-formed. */
+#include "agent/call.h"
+#include "agent/cmd.h"
+#include "agent/file.h"
+#include "agent/show.h"
+#include "agent/stop.h"
+#include "agent/text.h"
+#include "jail/base/limits.h"
+
+#include <string.h>
+
+struct run_input {
+	struct bytes body, args, profile;
+};
+
+static void input_done(struct run_input *in)
+{
+	bytes_done(&in->body);
+	bytes_done(&in->args);
+	bytes_done(&in->profile);
+}
+
+static int body_read(const char *path, struct bytes *ret, struct err *err)
+{
+	int r = file_read(path, LIMIT_BODY_BYTES, ret, err);
+
+	return r < 0 ? r : file_check_text(path, ret, err);
+}
+
+/* The text of --args, from wherever it is. */
+static int args_fetch(const char *arg, int stop_fd, struct bytes *ret, struct err *err)
+{
+	size_t len;
+
+	if (strcmp(arg, "-") == 0)
+		return file_read_stream(STDIN_FILENO, stop_fd, "standard input", LIMIT_ARGS_BYTES, ret, err);
+	if (arg[0] == '@') {
+		int r = file_read(arg + 1, LIMIT_ARGS_BYTES, ret, err);
+
+		if (r == -EINVAL)
+			err_hint(err, "'--args -' reads standard input");
+		return r;
+	}
+	len = strlen(arg);
+	if (len > LIMIT_ARGS_BYTES)
+		return err_set(
+			err, ERR_CALLER, EFBIG, "--args", "the arguments are larger than %u bytes", LIMIT_ARGS_BYTES);
+	ret->data = strdup(arg);
+	ret->len = len;
+	return ret->data ? 0 : err_set(err, ERR_HOST, ENOMEM, "--args", "no memory for the arguments");
+}
+
+static int args_read(const char *arg, int stop_fd, struct bytes *ret, struct err *err)
+{
+	struct json_error je;
+	int r = args_fetch(arg ?: "{}", stop_fd, ret, err);
+
+	if (r < 0)
+		return r;
+	if (json_check(ret->data, ret->len, JSON_OBJECT, LIMIT_JSON_DEPTH, &je) < 0) {
+		err_set(err, ERR_CALLER, EINVAL, "--args", "the arguments are no good: line %u, column %u: %s", je.line,
+			je.column, je.what);
+		err_hint(err, "--args takes one JSON object, such as '{\"n\": 1}'");
+		return -EINVAL;
+	}
+	/* A request is one line. Proven JSON has new lines only between tokens, where a blank means the same. */
+	for (size_t i = 0; i < ret->len; i++)
+		if (ret->data[i] == '\n' || ret->data[i] == '\r')
+			ret->data[i] = ' ';
+	return 0;
+}
+
+static void params_profile(struct jbuf *b, const struct options *opt, const struct bytes *text)
+{
+	if (!opt->profile)
+		return;
+	if (!text->data) {
+		jbuf_text(b, ",\"profile\":");
+		jbuf_cstring(b, opt->profile);
+		return;
+	}
+	jbuf_text(b, ",\"profile_path\":");
+	jbuf_cstring(b, opt->profile);
+	jbuf_text(b, ",\"profile_text\":");
+	jbuf_string(b, text->data, text->len);
+}
+
+static void params_make(struct jbuf *b, const struct options *opt, const struct run_input *in)
+{
+	jbuf_init(b, LIMIT_FRAME_BYTES);
+	jbuf_text(b, "{\"body\":");
+	jbuf_string(b, in->body.data, in->body.len);
+	jbuf_text(b, ",\"args\":");
+	jbuf_raw(b, in->args.data, in->args.len);
+	params_profile(b, opt, &in->profile);
+	jbuf_printf(b, ",\"best_effort\":%s}", opt->best_effort ? "true" : "false");
+}
+
+static int call_show(const struct show *s, const struct call *c)
+{
+	switch (c->end) {
+	case CALL_RESULT:
+		return show_result(s, c->result, c->result_len);
+	case CALL_REFUSED:
+		return show_failure(s, OUTCOME_INVALID_ARGUMENTS, EXIT_USAGE, &c->err);
+	case CALL_CANCELLED:
+		return show_failure(s, OUTCOME_CANCELLED, outcome_exit_status(OUTCOME_CANCELLED), &c->err);
+	case CALL_BROKEN:
+		break;
+	}
+	return show_failure(s, OUTCOME_INTERNAL_ERROR, outcome_exit_status(OUTCOME_INTERNAL_ERROR), &c->err);
+}
+
+static int run_call(const struct show *s, const struct options *opt, const struct run_input *in, int stop_fd)
+{
+	_cleanup_(call_done) struct call c;
+	struct jbuf params;
+
+	params_make(&params, opt, in);
+	call_make(&c, "run", params.data ?: "", params.len, stop_fd, true);
+	jbuf_done(&params);
+	return call_show(s, &c);
+}
+
+/* What the command line names and cannot be used is a usage error; what is wrong with the arguments is
+ * invalid_arguments. */
+static int run_prove(const struct show *s, const struct options *opt, int stop_fd)
+{
+	_cleanup_(input_done) struct run_input in = { 0 };
+	struct err err = { 0 };
+	int r;
+
+	if (body_read(opt->operand[0], &in.body, &err) < 0)
+		return show_failure(s, OUTCOME_INVALID_ARGUMENTS, EXIT_USAGE, &err);
+	if (opt->profile && file_is_profile(opt->profile) && file_read_profile(opt->profile, &in.profile, &err) < 0)
+		return show_failure(s, OUTCOME_INVALID_ARGUMENTS, EXIT_USAGE, &err);
+	r = args_read(opt->args, stop_fd, &in.args, &err);
+	if (r == -ECANCELED)
+		return show_failure(s, OUTCOME_CANCELLED, outcome_exit_status(OUTCOME_CANCELLED), &err);
+	if (r < 0)
+		return show_failure(s, OUTCOME_INVALID_ARGUMENTS, outcome_exit_status(OUTCOME_INVALID_ARGUMENTS), &err);
+	return run_call(s, opt, &in, stop_fd);
+}
+
+int cmd_run(const struct options *opt)
+{
+	struct show s = { .out = stdout, .err = stderr, .out_tty = isatty(STDOUT_FILENO), .json = opt->json };
+	_cleanup_close_ int stop_fd = stop_open();
+
+	return show_end(&s, run_prove(&s, opt, stop_fd));
+}

@@ -1,0 +1,197 @@
+/* brig: the client's command line. It parses, runs one command and returns its exit status. */
+#include "agent/cmd.h"
+#include "agent/nearest.h"
+#include "agent/show.h"
+#include "agent/text.h"
+#include "jail/base/names.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#define OPT(field) offsetof(struct options, field)
+
+static int cmd_help(const struct options *opt);
+static int cmd_version(const struct options *opt);
+
+static const struct option run_options[] = {
+	{ "--profile", "NAME|FILE", "the jail's rules; a FILE has a / or ends in .json", OPT(profile) },
+	{ "--args", "JSON|@FILE|-", "arguments of run(), one JSON object; -: from stdin", OPT(args) },
+	{ "--json", NULL, "exactly one JSON object on standard output", OPT(json) },
+	{ "--best-effort", NULL, "run with what this host can enforce; list the rest", OPT(best_effort) },
+	{ 0 },
+};
+
+static const struct option profile_options[] = {
+	{ "--effective", NULL, "show: every merged value, and where it came from", OPT(effective) },
+	{ "--json", NULL, "exactly one JSON object on standard output", OPT(json) },
+	{ 0 },
+};
+
+static const struct option doctor_options[] = {
+	{ "--json", NULL, "exactly one JSON object on standard output", OPT(json) },
+	{ 0 },
+};
+
+static const struct option no_options[] = { { 0 } };
+
+static const struct verb verbs[] = {
+	{ "run", "FILE.py", "run a body once in a fresh jail", run_options, " --stream ",
+		"FILE.py defines run(**kwargs). Its result goes to standard output; what it\n"
+		"printed, and one line that says why when it did not end well, to standard error.",
+		"brig run sum.py --args '{\"n\": 8675309}'", 1, 1, cmd_run },
+	{ "profile", "list | show NAME|FILE | check FILE", "look at profiles", profile_options,
+		" explain learn diff surface ", NULL, "brig profile show pure --effective", 1, 2, cmd_profile },
+	{ "doctor", "", "say what this host can enforce, layer by layer", doctor_options, " --attack ",
+		"Exit status 0: calls run; 6: a call would be refused.", "brig doctor", 0, 0, cmd_doctor },
+	{ "help", "[VERB]", "show what there is, or the help of one verb", no_options, NULL, NULL, "brig help run", 0,
+		1, cmd_help },
+	{ "version", "", "show the version", no_options, NULL, NULL, "brig version", 0, 0, cmd_version },
+};
+
+/* Part of the contract, not built yet: told apart from a typing error. */
+static const char *const later_verbs[] = {
+	"tool",
+	"call",
+	"mcp",
+	"serve",
+	"console",
+	"agent",
+	"approvals",
+	"approve",
+	"deny",
+	"why",
+	"policy",
+	"audit",
+};
+
+static const struct verb *verb_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+		if (strcmp(verbs[i].name, name) == 0)
+			return &verbs[i];
+	return NULL;
+}
+
+static void verbs_show(FILE *out)
+{
+	fputs("usage: brig VERB ...\n\nRuns Python tools that agents write, each call in a fresh jail that the kernel "
+	      "enforces.\n\n",
+		out);
+	for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
+		char line[80];
+
+		snprintf(line, sizeof(line), "%s %s", verbs[i].name, verbs[i].operands);
+		fprintf(out, "  %-44s%s\n", line, verbs[i].summary);
+	}
+	fputs("\n'brig VERB --help' says more. The manual is brig(1).\n", out);
+}
+
+static int verb_refuse(const char *name)
+{
+	struct nearest near = { .word = name };
+	struct err err = { 0 };
+	char shown[64];
+
+	text_quote(shown, sizeof(shown), name);
+	for (size_t i = 0; i < ARRAY_LEN(later_verbs); i++) {
+		if (strcmp(later_verbs[i], name) != 0)
+			continue;
+		err_set(&err, ERR_CALLER, EINVAL, "command line", "%s is not in this version", shown);
+		err_hint(&err, "it has run, profile, doctor, help and version");
+		show_error(stderr, &err);
+		return EXIT_USAGE;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+		nearest_try(&near, verbs[i].name);
+	err_set(&err, ERR_CALLER, EINVAL, "command line", "no such verb: %s", shown);
+	if (near.best)
+		err_hint(&err, "did you mean '%s'?", near.best);
+	else
+		err_hint(&err, "there are run, profile, doctor, help and version");
+	show_error(stderr, &err);
+	return EXIT_USAGE;
+}
+
+static int help_end(void)
+{
+	struct show s = { .out = stdout, .err = stderr };
+
+	return show_end(&s, 0);
+}
+
+static int cmd_help(const struct options *opt)
+{
+	const struct verb *verb = opt->operands ? verb_find(opt->operand[0]) : NULL;
+
+	if (opt->operands && !verb)
+		return verb_refuse(opt->operand[0]);
+	if (verb)
+		options_help(verb, stdout);
+	else
+		verbs_show(stdout);
+	return help_end();
+}
+
+static int cmd_version(const struct options *opt)
+{
+	(void)opt;
+	puts("brig " BRIG_VERSION);
+	return help_end();
+}
+
+/* A first operand that names a sub-command of a later version. */
+static int later_refuse(const struct verb *verb, const char *word)
+{
+	struct err err = { 0 };
+
+	err_set(&err, ERR_CALLER, EINVAL, "command line", "'%s %s' is not in this version", verb->name, word);
+	err_hint(&err, "'brig %s --help' lists what there is", verb->name);
+	show_error(stderr, &err);
+	return EXIT_USAGE;
+}
+
+static int verb_run(const struct verb *verb, int argc, char *const argv[])
+{
+	struct options opt;
+	struct err err = { 0 };
+
+	if (argc > 0 && options_is_later(verb, argv[0]) && argv[0][0] != '-')
+		return later_refuse(verb, argv[0]);
+	if (options_parse(verb, argc, argv, &opt, &err) < 0) {
+		struct show s = { .out = stdout, .err = stderr, .json = opt.json };
+
+		return show_end(&s, show_failure(&s, OUTCOME_INVALID_ARGUMENTS, EXIT_USAGE, &err));
+	}
+	if (opt.help) {
+		options_help(verb, stdout);
+		return help_end();
+	}
+	return verb->run(&opt);
+}
+
+/* A program started without descriptors 0, 1 or 2 would open its files there. The stand-ins answer every use with an
+ * error, so that a result written to a closed stdout is not lost in silence. */
+static void standard_fds_hold(void)
+{
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_NOCTTY);
+}
+
+int main(int argc, char *argv[])
+{
+	const char *name = argc > 1 ? argv[1] : NULL;
+	const struct verb *verb;
+
+	standard_fds_hold();
+	if (!name) {
+		verbs_show(stderr);
+		return EXIT_USAGE;
+	}
+	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+		name = "help";
+	else if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
+		name = "version";
+	verb = verb_find(name);
+	return verb ? verb_run(verb, argc - 2, argv + 2) : verb_refuse(name);
+}

@@ -1,0 +1,114 @@
+/* From clone to parked: the whole of a jail on one page. Each layer is a file of
+ * its own (layer_<name>.c) and tells there why it sits where it does; this table
+ * is the only place where the order is written. */
+#include "jail/enter.h"
+
+#include "jail/init.h"
+#include "jail/layer.h"
+#include "jail/python.h"
+
+/* clang-format off */
+static const struct step {
+	enum stage stage;
+	void (*apply)(struct layer_state *st);
+} steps[] = {
+	/* Needs no privilege; from here on no inherited descriptor can be reached, whatever fails below. */
+	{ STAGE_FDS,      layer_fds_apply },
+	/* Needs no privilege; no handler or key of the zygote's outlives it. */
+	{ STAGE_SESSION,  layer_session_apply },
+	/* First use of the id map. Capabilities are kept; what the layers below make belongs to the jail's id. */
+	{ STAGE_USER,     layer_user_apply },
+	/* CAP_SYS_ADMIN. After core moved us into the call's cgroup (GO): that group becomes the root of all we see. */
+	{ STAGE_NAMES,    layer_names_apply },
+	/* CAP_NET_ADMIN to raise lo; netlink, which no filter allows. */
+	{ STAGE_NET,      layer_net_apply },
+	/* CAP_SYS_ADMIN. procfs before the pivot; after it the host's tree does not exist for us. */
+	{ STAGE_MOUNT,    layer_mount_apply },
+	/* After the layers that open many descriptors, before prlimit is filtered. */
+	{ STAGE_RLIMIT,   layer_rlimit_apply },
+	/* After the last change of ids (it resets dumpable and the death signal); landlock and seccomp ask for it. */
+	{ STAGE_PRIVS,    layer_privs_apply },
+	/* After the last layer that needs a capability. */
+	{ STAGE_CAPS,     layer_caps_apply },
+	/* After the last mount, which it forbids; rules name files of the final root. */
+	{ STAGE_LANDLOCK, layer_landlock_apply },
+	/* Each refusal is still that of the layer it is counted for: seccomp would refuse nearly all of it. */
+	{ STAGE_VERIFY,   verify_inside },
+	/* Last: no profile allows the calls above. */
+	{ STAGE_SECCOMP,  layer_seccomp_apply },
+	{ STAGE_SECCOMP,  verify_seccomp },
+};
+/* clang-format on */
+
+void layer_missing(struct layer_state *st, enum layer layer, const char *op, int err)
+{
+	if (!(st->spec->best_effort & LAYER_BIT(layer)))
+		die_at(layer, op, err);
+	st->degraded |= LAYER_BIT(layer);
+}
+
+static void locked_send(const struct layer_state *st)
+{
+	struct status_rec rec = {
+		.kind = STATUS_LOCKED,
+		.layer = -1,
+		.listener_fd = st->listener_fd,
+		.landlock_abi = st->landlock_abi,
+		.degraded = st->degraded,
+		.proven = st->proven,
+	};
+
+	if (status_send(&rec) < 0)
+		die_at(LAYER_SECCOMP, "write LOCKED", errno);
+}
+
+/* The dummy call pays for the page faults of the real one. It runs in the process that will run the tool. */
+static void runtime_warm(void)
+{
+	stage_enter(STAGE_PYTHON_FORK);
+	python_after_fork_child();
+	stage_enter(STAGE_WARM);
+	python_warm();
+}
+
+/* LOCKED -> PARK -> PARKED (jail/status.h). Without an init above, the runtime warms up while core inspects us. */
+static void park(struct layer_state *st)
+{
+	const bool split = st->spec->flags & SPEC_INIT;
+	struct status_rec rec = { .kind = STATUS_PARKED, .layer = -1, .listener_fd = -1 };
+
+	stage_enter(STAGE_PARK);
+	locked_send(st);
+	if (!split)
+		runtime_warm();
+	stage_enter(STAGE_PARK);
+	status_wait(STATUS_PARK);
+	/* Core holds the listener now; with our copy gone a tool can never answer its own notifications. */
+	st->listener_fd = fd_close(st->listener_fd);
+	if (split) {
+		stage_enter(STAGE_INIT);
+		init_split();
+		runtime_warm();
+		stage_enter(STAGE_PARK);
+	}
+	if (status_send(&rec) < 0)
+		die_at(LAYER_SECCOMP, "write PARKED", errno);
+	status_close();
+}
+
+void jail_enter(const struct jail_boot *boot)
+{
+	struct layer_state st = { .boot = boot, .spec = boot->spec, .listener_fd = -1 };
+
+	status_open(boot->fds[ZSPAWN_STATUS]);
+	stage_enter(STAGE_GO);
+	for (uint32_t gone = status_wait(STATUS_GO), layer = 0; layer < LAYER_COUNT; layer++)
+		if (gone & LAYER_BIT(layer))
+			layer_missing(&st, layer, "core found it missing", 0);
+	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+		stage_enter(steps[i].stage);
+		steps[i].apply(&st);
+	}
+	park(&st);
+	python_serve(JAIL_FD_REQUEST, JAIL_FD_RESULT);
+}

@@ -1,0 +1,533 @@
+"""What a tool sees of Python, and how its result or its error becomes bytes.
+
+Loaded once, in the zygote, by jail/python.c, which calls the functions named in
+STEPS. The body of the tool and its run() are called from C, between these
+steps, so that no frame of this file lies under the tool's own.
+
+Nothing here is a wall. The list of builtins and the import gate tell a
+well-meaning author at once, and in words, what a profile grants; who means ill
+walks round them, and meets the kernel.
+"""
+import builtins
+import gc
+import json
+import sys
+
+STEPS = ("configure", "prepare", "entry", "drive", "encode", "describe", "finish")
+
+# LIMIT_JSON_DEPTH and LIMIT_ERROR_BYTES of jail/base/limits.h, the latter with room for the frame.
+DEPTH_MAX = 128
+ERROR_BYTES_MAX = 63 << 10
+MESSAGE_CHARS_MAX = 8000
+TRACE_HEAD, TRACE_TAIL, TRACE_CHARS_MAX = 8, 24, 240
+CHAIN_MAX = 8
+# Exact integers of any size are JSON, but the readers of results are often Python, whose json stops at 4300 digits.
+INT_DIGITS_MAX = 4300
+INT_END = 10 ** INT_DIGITS_MAX
+
+# A traceback names this file; a name in <> would stop linecache from asking __loader__.
+FILE = "tool.py"
+NAME = "tool"
+
+FUNCTIONS = """
+    __build_class__ abs aiter all anext any ascii bin callable chr delattr divmod format getattr hasattr hash hex
+    isinstance issubclass iter len max min next oct ord pow print repr round setattr sorted sum
+""".split()
+TYPES = """
+    bool bytearray bytes classmethod complex dict enumerate filter float frozenset int list map memoryview object
+    property range reversed set slice staticmethod str super tuple type zip Ellipsis NotImplemented
+""".split()
+
+# C code of these modules imports the helpers in the name of the frame that called it.
+TIME_USERS = frozenset(("datetime", "time", "calendar"))
+TIME_HELPERS = frozenset(("_strptime", "time"))
+
+profile = "?"
+restricted = True
+allowed = frozenset()
+parents = frozenset()
+tool_builtins = None
+first_stdout = None
+first_stderr = None
+
+
+class ToolError(Exception):
+    """The tool is at fault, and no exception of its own says so."""
+
+    def __init__(self, kind, message, line=None, column=None, source=None):
+        super().__init__(message)
+        where = [f'File "{FILE}", line {line}: {source.strip()}'] if line and source else []
+        self.report = (kind, message, line, column, where)
+
+
+class Unfit(Exception):
+    """A value that JSON cannot hold. The path to it grows on the way up."""
+
+    def __init__(self, text):
+        super().__init__(text)
+        self.path = []
+
+
+# --- set-up, in the zygote ---------------------------------------------------------------------
+
+
+def configure(name, full, imports, preload, host):
+    """host gives what only C can: bare(builtin function), gate(decide), say (a print of one write), shut()."""
+    global profile, restricted, allowed, parents, tool_builtins, first_stdout, first_stderr
+    profile, restricted = name, not full
+    # "pkg.*" says the same as "pkg": a module and what lies below it.
+    allowed = frozenset(each.removesuffix(".*") for each in imports)
+    parents = frozenset(each[:i] for each in allowed for i, c in enumerate(each) if c == ".")
+    for module in preload:
+        preload_module(module)
+    first_stdout, first_stderr = sys.stdout, sys.stderr
+    builtins.print = host.say
+    if restricted:
+        tool_builtins = curated(host)
+        host.shut()
+    else:
+        tool_builtins = builtins.__dict__
+
+
+def preload_module(module):
+    """A preload only saves time: where the module is not installed, its import says so, in the call."""
+    try:
+        __import__(module)
+    except ModuleNotFoundError as error:
+        if error.name != module.partition(".")[0]:
+            raise
+
+
+def curated(host):
+    table = {}
+    for name in FUNCTIONS:
+        table[name] = host.bare(getattr(builtins, name))
+    for name in TYPES:
+        table[name] = getattr(builtins, name)
+    for name, value in vars(builtins).items():
+        if isinstance(value, type) and issubclass(value, BaseException):
+            table[name] = value
+    table["__import__"] = host.gate(refusal)
+    return table
+
+
+def listed(name):
+    """On the list, or below something that is."""
+    while name:
+        if name in allowed:
+            return True
+        name = name.rpartition(".")[0]
+    return False
+
+
+def refusal(name, fromlist, level):
+    """None where the import may go on, else what ImportError shall say."""
+    if level:
+        return "a tool is one file and belongs to no package: there is nothing to import relatively from"
+    if "*" in allowed or listed(name):
+        return None
+    if name in TIME_HELPERS and not TIME_USERS.isdisjoint(allowed):
+        return None
+    if name in parents:
+        # The package itself is only the way to a listed module: nothing else may be fetched out of it.
+        wrong = [name + "." + item for item in fromlist if not (listed(name + "." + item) or name + "." + item in parents)]
+        if not wrong:
+            return None
+        name = wrong[0]
+    granted = ", ".join(sorted(allowed)[:40]) or "none"
+    return (f"module {name!r} is not on the import list of profile \"{profile}\""
+            f" (listed: {granted}); adding it to \"python.imports\" of the profile would allow it")
+
+
+# --- before the tool ---------------------------------------------------------------------------
+
+
+def prepare(body, args, seed):
+    """Bytes of the body, of the arguments, 32 random bytes -> code, namespace, keyword arguments."""
+    reseed(seed)
+    kwargs = arguments(args)
+    source = unfence(source_text(body))
+    code = compiled(source)
+    module = type(sys)(NAME)
+    space = module.__dict__
+    space["__builtins__"] = tool_builtins
+    # linecache, traceback and inspect ask the loader; a dict's own get() gives them no frame of ours.
+    loader = type(sys.implementation)(get_source={NAME: source}.get)
+    space["__loader__"] = loader
+    sys.modules[NAME] = module
+    return code, space, kwargs
+
+
+def source_text(body):
+    try:
+        source = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = body.count(b"\n", 0, error.start) + 1
+        raise ToolError("SyntaxError", "the body is not UTF-8", line, error.start - body.rfind(b"\n", 0, error.start)) from None
+    if source[:1] == "\ufeff":
+        source = source[1:]
+    at = source.find("\0")
+    if at >= 0:
+        line = source.count("\n", 0, at) + 1
+        raise ToolError("SyntaxError", "the body holds a NUL character", line, at - source.rfind("\n", 0, at))
+    return source
+
+
+def unfence(source):
+    """Markdown fences round the whole body become empty lines, so that line numbers stay true."""
+    start = source.lstrip()[:3]
+    if start != "```" and start != "~~~":
+        return source
+    lines = source.split("\n")
+    first = next(i for i, line in enumerate(lines) if line.strip())
+    last = len(lines)
+    for i in range(len(lines) - 1, first, -1):
+        text = lines[i].strip()
+        if text[:3] == start and not text.strip(start[0]):
+            last = i
+            break
+    lines[:first + 1] = [""] * (first + 1)
+    lines[last:] = [""] * (len(lines) - last)
+    return "\n".join(lines)
+
+
+def compiled(source):
+    try:
+        return compile(source, FILE, "exec", 0, True)
+    except SyntaxError as error:
+        raise ToolError(type(error).__name__, error.msg or "invalid syntax", error.lineno, error.offset or None, error.text) from None
+    except (ValueError, OverflowError, RecursionError, MemoryError) as error:
+        raise ToolError("SyntaxError", f"the body cannot be compiled: {error or type(error).__name__}") from None
+
+
+def exact_float(text):
+    value = float(text)
+    if value - value != 0.0:
+        raise ToolError("ValueError", f"argument number {text[:40]} is beyond what a float can hold")
+    return value
+
+
+def no_constant(text):
+    raise ToolError("ValueError", f"{text} is not JSON and cannot be an argument")
+
+
+scan_arguments = json.JSONDecoder(parse_float=exact_float, parse_constant=no_constant).scan_once
+
+
+def arguments(args):
+    text = args.decode("utf-8").strip(" \t\r\n")
+    digits = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    try:
+        value, end = scan_arguments(text, 0)
+    except (StopIteration, ValueError, RecursionError) as error:
+        raise ToolError("ValueError", f"the arguments are not JSON: {error}") from None
+    finally:
+        sys.set_int_max_str_digits(digits)
+    if end != len(text) or type(value) is not dict:
+        raise ToolError("TypeError", "the arguments are not one JSON object")
+    return value
+
+
+def reseed(seed):
+    """State that a fork would hand to every call alike. random sees to itself, by a hook of its own at each fork."""
+    loaded = sys.modules
+    if "numpy.random.mtrand" in loaded:
+        loaded["numpy.random.mtrand"].seed([int.from_bytes(seed[i:i + 4], "little") for i in range(0, 32, 4)])
+    if "tempfile" in loaded:
+        loaded["tempfile"]._name_sequence = None
+    if "uuid" in loaded:
+        loaded["uuid"]._node = loaded["uuid"]._last_timestamp = None
+    # OpenSSL tells a fork by the process id, which is 1 on both sides of ours.
+    if "_ssl" in loaded:
+        loaded["_ssl"].RAND_add(seed, 32.0)
+
+
+# --- after the body ----------------------------------------------------------------------------
+
+
+def entry(space):
+    if "run" not in space:
+        raise ToolError("NameError", "the body defines no function run(**kwargs)")
+    run = space["run"]
+    if not callable(run):
+        raise ToolError("TypeError", f"run is not callable, it is {type_name(run)}")
+    return run
+
+
+def drive(awaitable):
+    """The value of an awaitable that needs an event loop. What else the loop still holds ends with the jail."""
+    import asyncio
+
+    async def whole():
+        return await awaitable
+
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    return loop.run_until_complete(whole())
+
+
+def encode(value):
+    sys.set_int_max_str_digits(INT_DIGITS_MAX)
+    if type(value) is not str:
+        return "".join(encode_value(fit(value), 0)).encode("utf-8")
+    if not value.isascii():
+        fit(value)
+    return encode_string(value).encode("utf-8")
+
+
+encode_string = json.encoder.encode_basestring
+
+
+def no_default(value):
+    raise TypeError(type_name(value))
+
+
+# fit() has proved that there is no cycle, no NaN and no foreign type.
+encode_value = json.encoder.c_make_encoder(None, no_default, encode_string, None, ":", ",", False, False, False)
+
+
+def fit(value):
+    """The same value in plain types only, or ToolError that says where it is not JSON."""
+    try:
+        return plain(value, set())
+    except Unfit as unfit:
+        where = "".join(f"[{key}]" for key in reversed(unfit.path))
+        raise ToolError("ResultError", f"result{cut(where, 300)} {unfit}") from None
+
+
+def plain(value, above):
+    """Never calls a method that the tool could have overridden."""
+    kind = type(value)
+    if kind is int:
+        return plain_int(value)
+    if kind is bool or value is None:
+        return value
+    if issubclass(kind, str):
+        return plain_str(value)
+    if issubclass(kind, float):
+        value = float.__pos__(value)
+        if value - value != 0.0:
+            raise Unfit(f"is {'NaN' if value != value else 'Infinity' if value > 0 else '-Infinity'}, which JSON cannot hold"
+                        "; return None or a string in its place")
+        return value
+    if issubclass(kind, int):
+        return plain_int(int.__pos__(value))
+    if not issubclass(kind, (dict, list, tuple)):
+        raise Unfit(f"is of type {type_name(value)}, which is not JSON; return str, int, float, bool, None, list or dict")
+    mark = id(value)
+    if mark in above:
+        raise Unfit("contains itself")
+    if len(above) >= DEPTH_MAX:
+        raise Unfit(f"is nested deeper than {DEPTH_MAX} levels")
+    above.add(mark)
+    value = plain_dict(value, above) if issubclass(kind, dict) else plain_list(value, above)
+    above.discard(mark)
+    return value
+
+
+def plain_int(number):
+    if -INT_END < number < INT_END:
+        return number
+    raise Unfit(f"is an integer of more than {INT_DIGITS_MAX} digits, which many JSON readers refuse; return it as a string")
+
+
+def plain_str(text):
+    text = str.__str__(text)
+    if not text.isascii():
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise Unfit(f"holds a lone surrogate (\\u{ord(text[error.start]):04x} at character {error.start}), which is not Unicode text") from None
+    return text
+
+
+def plain_list(values, above):
+    out = []
+    for value in (list if issubclass(type(values), list) else tuple).__iter__(values):
+        try:
+            out.append(plain(value, above))
+        except Unfit as unfit:
+            unfit.path.append(str(len(out)))
+            raise
+    return out
+
+
+def plain_dict(values, above):
+    out = {}
+    for key, value in dict.items(values):
+        text = plain_key(key)
+        if text in out:
+            raise Unfit(f"has two keys that both become {cut(json.dumps(text), 100)} in JSON")
+        try:
+            out[text] = plain(value, above)
+        except Unfit as unfit:
+            unfit.path.append(cut(json.dumps(text), 60))
+            raise
+    return out
+
+
+def plain_key(key):
+    kind = type(key)
+    if issubclass(kind, str):
+        return plain_str(key)
+    if key is None or kind is bool:
+        return {None: "null", True: "true", False: "false"}[key]
+    if not issubclass(kind, (int, float)):
+        raise Unfit(f"has a key of type {type_name(key)}; JSON keys are strings")
+    return repr(plain(key, None))
+
+
+def finish():
+    """What the tool wrote into a stream of its own making and did not flush."""
+    for stream, first in ((sys.stdout, first_stdout), (sys.stderr, first_stderr)):
+        if stream is not first and stream is not None:
+            try:
+                stream.flush()
+            except BaseException:
+                pass
+
+
+# --- errors ------------------------------------------------------------------------------------
+
+
+def type_name(value):
+    return str.__str__(type.__dict__["__name__"].__get__(type(value)))
+
+
+def cut(text, most):
+    return text if len(text) <= most else f"{text[:most]}... ({len(text) - most} more characters)"
+
+
+def clean(text, most):
+    """Lone surrogates cannot travel; the reader still sees what was there."""
+    return cut(text, most).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def describe(error):
+    """An exception -> the payload of an error frame."""
+    # What the tool did to these must not spoil the report.
+    gc.disable()
+    sys.set_int_max_str_digits(INT_DIGITS_MAX)
+    sys.setrecursionlimit(1000)
+    if type(error) is ToolError:
+        kind, message, line, column, trace = error.report
+    else:
+        kind, message = type_name(error), message_of(error)
+        trace, line, column = tool_frames(error)
+        trace += chain(error)
+    return packed(kind, message, line, column, trace)
+
+
+def packed(kind, message, line, column, trace):
+    most = MESSAGE_CHARS_MAX
+    while True:
+        report = {"type": clean(kind, 200), "message": clean(message, most)}
+        if line is not None:
+            report["line"] = line
+        if column is not None:
+            report["column"] = column
+        report["traceback"] = [clean(text, TRACE_CHARS_MAX) for text in trace]
+        payload = json.dumps(report, ensure_ascii=False).encode("utf-8")
+        if len(payload) <= ERROR_BYTES_MAX:
+            return payload
+        most //= 2
+        trace = trace[-(len(trace) // 2):] if len(trace) > 1 else []
+
+
+def message_of(error):
+    try:
+        text = str.__str__(str(error))
+    except BaseException as again:
+        return f"(its message cannot be had: str() raised {type_name(again)})"
+    kind = type(error)
+    if issubclass(kind, NameError) and not issubclass(kind, UnboundLocalError) and restricted:
+        return hidden_name(error) or text
+    if issubclass(kind, SystemExit):
+        return f"the tool ended itself without a result (exit status {text or 0}); return a value from run"
+    if not text:
+        return {MemoryError: "the tool asked for more memory than there is"}.get(kind, f"{type_name(error)} without a message")
+    if kind is EOFError and text == "EOF when reading a line":
+        return text + "; a tool has no stdin: take what it needs as arguments of run"
+    return text
+
+
+def hidden_name(error):
+    name = NameError.__dict__["name"].__get__(error)
+    if type(name) is not str or name in tool_builtins or not hasattr(builtins, name):
+        return None
+    more = "; a tool has no stdin: take what it needs as arguments of run" if name == "input" else ""
+    return f"name '{name}' is not available in profile \"{profile}\"; python.builtins \"full\" lifts the list{more}"
+
+
+def traceback_of(error):
+    return BaseException.__dict__["__traceback__"].__get__(error)
+
+
+def tool_frames(error):
+    """The tool's own frames, outermost first, as text; line and column of the innermost."""
+    found = []
+    step = traceback_of(error)
+    while step is not None:
+        if step.tb_frame.f_code.co_filename == FILE:
+            found.append(step)
+        step = step.tb_next
+    if not found:
+        return [], None, None
+    left_out = len(found) - TRACE_HEAD - TRACE_TAIL
+    text = [frame_text(step) for step in (found if left_out <= 0 else found[:TRACE_HEAD])]
+    if left_out > 0:
+        text.append(f"... {left_out} more frames")
+        text += [frame_text(step) for step in found[-TRACE_TAIL:]]
+    return text, found[-1].tb_lineno, column_of(found[-1])
+
+
+def source_of_tool():
+    module = sys.modules.get(NAME)
+    try:
+        return module.__loader__.get_source(NAME).split("\n")
+    except Exception:
+        return []
+
+
+def frame_text(step):
+    lines = source_of_tool()
+    line = step.tb_lineno
+    source = lines[line - 1].strip() if line and 0 < line <= len(lines) else ""
+    return f'File "{FILE}", line {line}, in {step.tb_frame.f_code.co_name}' + (f": {source}" if source else "")
+
+
+def column_of(step):
+    """co_positions counts bytes of UTF-8 from 0; people count characters from 1."""
+    lines = source_of_tool()
+    for i, (line, _, column, _) in enumerate(step.tb_frame.f_code.co_positions()):
+        if i == step.tb_lasti // 2:
+            if column is None or not line or line > len(lines):
+                return None
+            return len(lines[line - 1].encode("utf-8", "replace")[:column].decode("utf-8", "replace")) + 1
+    return None
+
+
+def chain(error):
+    """What led to it, and what is inside a group, one line each."""
+    lines = []
+    seen = {id(error)}
+    step = error
+    while len(lines) < CHAIN_MAX:
+        cause = BaseException.__dict__["__cause__"].__get__(step)
+        word = "caused by"
+        if cause is None:
+            if BaseException.__dict__["__suppress_context__"].__get__(step):
+                break
+            cause = BaseException.__dict__["__context__"].__get__(step)
+            word = "while handling"
+        if cause is None or id(cause) in seen:
+            break
+        seen.add(id(cause))
+        lines.append(f"{word} {type_name(cause)}: {message_of(cause)}")
+        step = cause
+    if issubclass(type(error), BaseExceptionGroup):
+        inside = BaseExceptionGroup.__dict__["exceptions"].__get__(error)
+        for i, each in enumerate(inside[:CHAIN_MAX]):
+            lines.append(f"in the group, {i + 1} of {len(inside)}: {type_name(each)}: {message_of(each)}")
+    return lines

@@ -1,0 +1,70 @@
+#!/bin/bash
+# smoke.sh root|user - the heart of Brig on a machine with unified cgroup v2: ends and limits that
+# need real enforcement, as root or as an ordinary user (uid 64242, in a leaf of a delegated
+# subtree). Run by guest.sh. Outcomes are asserted, never times.
+. "$(dirname "$0")/../lib.sh"
+who=${1:-root}
+BRIG_TIMEOUT=20
+begin
+if [ "$who" = user ] && [ "$(id -u)" = 0 ]; then
+	user_setup
+	real_brig=$user_dir/build/brig
+	cat >"$work/brig-as-user" <<-END
+	#!/bin/bash
+	exec setpriv --reuid=$TEST_UID --regid=$TEST_UID --clear-groups --inh-caps=-all \
+		env -i PATH="$PATH" HOME="$user_dir/home" XDG_RUNTIME_DIR="$user_dir/run" LC_ALL=C.UTF-8 "$real_brig" "\$@"
+	END
+	chmod 755 "$work/brig-as-user"
+	BRIG=$work/brig-as-user
+fi
+
+# An emulated machine is an order of magnitude slower: generous clocks, the limits stay.
+limits() { # EXTENDS WALL EXTRA -> a profile file
+	printf '{"name": "smoke", "why": "smoke test", "extends": "%s", "python": {"builtins": "full"}, "limits": {"wall": "%ss", "cpu": "%ss", %s}}\n' \
+		"$1" "$(scaled "$2")" "$(scaled "$2")" "$3" >"$work/profile.json"
+	chmod 644 "$work/profile.json"
+}
+call() { # BODY ARG...
+	printf '%s\n' "$1" >"$work/body.py"
+	chmod 644 "$work/body.py"
+	shift
+	run_brig run "$work/body.py" --profile "$work/profile.json" --json "$@"
+}
+
+limits python 20 '"memory": "128M", "pids": 16'
+call 'def run(n): return sum(map(int, str(n)))' --args '{"n": 8675309}'
+is "a call returns its value" "$rc $(json outcome) $(json result)" "0 ok 38"
+is "the receipt says cgroup v2" "$(json receipt.cgroup)" v2
+is "nothing is degraded" "$(json receipt.degraded)" "[]"
+is "no capability" "$(json receipt.capabilities)" none
+if [ "$who" = root ]; then
+	check "the host uid is not 0" [ "$(json receipt.host_uid)" -gt 999 ]
+else
+	is "the host uid is the user's own" "$(json receipt.host_uid)" "$TEST_UID"
+fi
+
+call 'def run():
+    x = []
+    while True: x.append(bytearray(1 << 20))'
+is "a memory bomb is out_of_memory" "$rc $(json outcome)" "5 out_of_memory"
+
+call 'import os
+def run():
+    n = 0
+    try:
+        while True:
+            if os.fork() == 0:
+                while True: pass
+            n += 1
+    except OSError as e:
+        return [n < 16, e.errno]'
+check "a fork bomb is held by pids.max or refused" [ "$(json outcome)" = ok ] || diag "$out"
+
+limits python 4 '"memory": "128M"'
+call 'import time
+def run(): time.sleep(100000)'
+is "a sleeper times out" "$rc $(json outcome)" "5 timeout"
+
+call 'def run(): raise ValueError("no")'
+is "a raised error is tool_error" "$rc $(json outcome) $(json error.type)" "1 tool_error ValueError"
+finish
