@@ -127,7 +127,8 @@ static bool v2_try(struct cgroup_host *host, const char *path, pid_t client)
 	if ((want & ~have) && !is_true_root(dir)) {
 		struct members m = members_read(dir, client);
 		if (m.foreign) {
-			cgroup_why(host, "other processes (%ld) live in our group %s, so its controllers cannot be enabled", m.foreign, path);
+			cgroup_why(host, "other processes (%ld) live in our group %s, so its controllers cannot be enabled",
+				   m.foreign, path);
 			return false;
 		}
 		if (m.us)
@@ -201,7 +202,8 @@ static bool user_try(struct cgroup_host *host, struct cgroup_mount *m, pid_t cli
 {
 	struct cgroup_mount scope;
 
-	if (cgroup_scope_enter() == 0 && cgroup_mount_find(NULL, &scope) && delegated_find(&scope) && v2_try(host, scope.own, client))
+	if (cgroup_scope_enter() == 0 && cgroup_mount_find(NULL, &scope) && delegated_find(&scope) &&
+	    v2_try(host, scope.own, client))
 		return true;
 	return ancestor_try(host, m, client);
 }

@@ -47,7 +47,8 @@ static int v1_base(const char *controller, struct cgroup_host *host)
 	struct cgroup_mount m;
 
 	if (!cgroup_mount_find(controller, &m)) {
-		cgroup_why(host, "the %s controller is mounted neither as cgroup2 nor as v1", controller ? controller : "cgroup2");
+		cgroup_why(host, "the %s controller is mounted neither as cgroup2 nor as v1",
+			   controller ? controller : "cgroup2");
 		return -ENOENT;
 	}
 	const char *parent = geteuid() == 0 ? m.point : m.own;
@@ -119,10 +120,12 @@ static void fix_fill(struct cgroup_host *host)
 		snprintf(host->fix, sizeof(host->fix),
 			 "boot this host with cgroup v2 alone (systemd.unified_cgroup_hierarchy=1), or start brig as root");
 	else if (geteuid() != 0)
-		snprintf(host->fix, sizeof(host->fix), "run it in a delegated scope: systemd-run --user --scope -p Delegate=yes brig ...");
+		snprintf(host->fix, sizeof(host->fix),
+			 "run it in a delegated scope: systemd-run --user --scope -p Delegate=yes brig ...");
 	else
 		snprintf(host->fix, sizeof(host->fix),
-			 "give the container or service a writable cgroup of its own (Delegate=yes; docker: --cgroupns=private and a read-write /sys/fs/cgroup)");
+			 "give the container or service a writable cgroup of its own (Delegate=yes; "
+			 "docker: --cgroupns=private and a read-write /sys/fs/cgroup)");
 }
 
 int cgroup_host_open(struct cgroup_host *host, const char *lane, pid_t client)

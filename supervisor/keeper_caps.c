@@ -99,7 +99,8 @@ int keeper_caps_drop(bool may_map, struct err *err)
 	/* Without SETPCAP the bounding set stays; it only matters to an exec, and the keeper makes none. */
 	for (cap_value_t c = 0; may_bound == CAP_SET && CAP_IS_SUPPORTED(c); c++)
 		if (!listed(c, keep, n) && cap_drop_bound(c) < 0)
-			return err_set(err, ERR_HOST, errno, "keeper", "cannot drop capability %d from the bounding set: %s", (int)c, strerror(errno));
+			return err_set(err, ERR_HOST, errno, "keeper", "cannot drop capability %d from the bounding set: %s",
+				       (int)c, strerror(errno));
 	int r = sets_apply(keep, n, err);
 	return r < 0 ? r : sets_verify(keep, n, may_bound == CAP_SET, err);
 }

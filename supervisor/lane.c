@@ -171,8 +171,8 @@ static int single_check(struct err *err)
 	if (!uid && !is_zero_outside("/proc/self/gid_map", getegid()))
 		return 0;
 	err_set(err, ERR_HOST, EPERM, "ids", "a jail would have to run with %s 0 of the host", uid ? "uid" : "gid");
-	err_hint(err, uid ? "start brig as an ordinary user, or as root with CAP_SETUID and CAP_SETGID and at least %u mapped ids" :
-			    "start brig with a primary group other than root's (%u ids are needed as root)", LANE_IDS);
+	err_hint(err, "start brig as an ordinary user whose primary group is not root's, or as root with CAP_SETUID, "
+		      "CAP_SETGID and at least %u mapped ids", LANE_IDS);
 	return -EPERM;
 }
 
