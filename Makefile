@@ -40,7 +40,7 @@ HARD := -fstack-protector-strong -fstack-clash-protection -fcf-protection -fPIE 
 FORT := $(if $(SANITIZE),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
 SAN := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 LHARD := -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed
-ALLC = -std=gnu17 -D_GNU_SOURCE -I. $(WARN) $(HARD) $(FORT) $(SAN) $(FUZZC) $(CFLAGS) -MMD -MP
+ALLC = -std=gnu17 -D_GNU_SOURCE -I. $(WARN) $(HARD) $(FORT) $(SAN) $(FUZZC) $(DEFS) $(CFLAGS) -MMD -MP
 ALLL = $(LHARD) $(SAN) $(LDFLAGS)
 
 # ---- what each program is made of ------------------------------------------------
@@ -98,7 +98,7 @@ $(B)/obj/jail/base/%.o: OBJ_PKG =
 $(B)/obj/supervisor/%.o: OBJ_PKG = libcjson libseccomp libcap libevent_core
 $(B)/obj/agent/%.o: OBJ_PKG = libcjson
 # "@stdlib" of a profile is the library of the very Python that the zygote is linked with.
-$(B)/obj/supervisor/profile_mounts.o: CFLAGS += -DBRIG_PYTHON_VERSION='"$(shell $(PKG) --modversion python3-embed)"'
+$(B)/obj/supervisor/profile_mounts.o: DEFS = -DBRIG_PYTHON_VERSION='"$(shell $(PKG) --modversion python3-embed)"'
 $(B)/obj/tests/%.o: OBJ_PKG = $(TEST_PKG)
 $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)

@@ -70,21 +70,28 @@ static bool is_writable(const char *path)
 	return stat(path, &st) == 0 && st.st_uid == geteuid() && faccessat(AT_FDCWD, procs, W_OK, AT_EACCESS) == 0;
 }
 
-/* First process of the group that is neither we nor our client, or 0. */
-static long foreign_member(int dir, pid_t client)
+struct members {
+	long foreign; /* a process that is neither we nor our client, or 0 */
+	bool us;      /* we or our client are in it */
+};
+
+static struct members members_read(int dir, pid_t client)
 {
 	char text[8192], *end;
+	struct members m = { 0, false };
 
 	if (fd_read_file_at(dir, "cgroup.procs", text, sizeof(text)) < 0)
-		return -1;
+		return m;
 	for (char *p = text; *p; p = *end ? end + 1 : end) {
 		unsigned long pid = strtoul(p, &end, 10);
 		if (end == p)
 			break;
-		if (pid != (unsigned long)getpid() && pid != (unsigned long)client)
-			return (long)pid;
+		if (pid == (unsigned long)getpid() || (client > 0 && pid == (unsigned long)client))
+			m.us = true;
+		else
+			m.foreign = (long)pid;
 	}
-	return 0;
+	return m;
 }
 
 static void leaf_move(int dir, pid_t client)
@@ -108,7 +115,6 @@ static bool v2_try(struct cgroup_host *host, const char *path, pid_t client)
 {
 	_cleanup_close_ int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	unsigned want, have;
-	long other = 0;
 
 	if (dir < 0)
 		return false;
@@ -119,12 +125,14 @@ static bool v2_try(struct cgroup_host *host, const char *path, pid_t client)
 		return false;
 	}
 	if ((want & ~have) && !is_true_root(dir)) {
-		other = foreign_member(dir, client);
-		if (other > 0) {
-			cgroup_why(host, "other processes (%ld) live in our group %s, so its controllers cannot be enabled", other, path);
+		struct members m = members_read(dir, client);
+		if (m.foreign) {
+			cgroup_why(host, "other processes (%ld) live in our group %s, so its controllers cannot be enabled",
+				   m.foreign, path);
 			return false;
 		}
-		leaf_move(dir, client);
+		if (m.us)
+			leaf_move(dir, client);
 	}
 	have = bits_enable(dir, want);
 	int base = cgroup_base_open(path);
@@ -194,7 +202,8 @@ static bool user_try(struct cgroup_host *host, struct cgroup_mount *m, pid_t cli
 {
 	struct cgroup_mount scope;
 
-	if (cgroup_scope_enter() == 0 && cgroup_mount_find(NULL, &scope) && delegated_find(&scope) && v2_try(host, scope.own, client))
+	if (cgroup_scope_enter() == 0 && cgroup_mount_find(NULL, &scope) && delegated_find(&scope) &&
+	    v2_try(host, scope.own, client))
 		return true;
 	return ancestor_try(host, m, client);
 }
