@@ -190,6 +190,8 @@ static void namespaces_make(void)
 	/* Throw-away copies, for every run: a mount or a name of the attack's must not be the machine's. */
 	if (unshare(CLONE_NEWNS | CLONE_NEWUTS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		fatal("unshare");
+	if (mount("none", "/tmp", "tmpfs", 0, "mode=1777,size=256m") < 0)
+		fatal("throw-away /tmp");
 	for (size_t i = 0; i < ARRAY_LEN(table); i++)
 		if (layer_is(table[i].layer) && unshare(table[i].flags) < 0)
 			fatal(table[i].layer);
