@@ -19,6 +19,7 @@ struct jail_boot {
 	int fds[ZSPAWN_FDS]; /* as received with SPAWN */
 	int null_fd;         /* /dev/null, becomes stdin */
 	int root_fd;         /* O_PATH of the zygote's own "/"; unused in the child, see layer_mount.c */
+	bool core_piped;     /* the host hands core dumps to a program or a socket, not to a file */
 	int newroot_fd;      /* O_PATH of the base root inside the zygote's mount namespace; unused in the child likewise */
 };
 

@@ -7,7 +7,7 @@
  * Order:       after mount (rules name the files of the final root; a landlocked process cannot mount), after no_new_privs
  *              (required), before seccomp (no profile allows landlock_*).
  * If missing:  refused unless best_effort. An older ABI loses what the table below says; the receipt tells the ABI.
- * Verified by: verify.c (a whiteout device in /tmp needs no capability, so only Landlock refuses it; TCP bind from ABI 4 on).
+ * Verified by: verify.c (a device in /tmp is EACCES, where capabilities alone say EPERM; TCP bind from ABI 4 on).
  * Tests:       tests/integration/u-layers.c
  *
  * ABI  kernel  adds                            without it

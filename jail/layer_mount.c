@@ -27,13 +27,13 @@
 /* fsconfig() takes sizes as text, and there is no stdio here. */
 static const char *number_text(char buf[static NUMBER_MAX], uint64_t n)
 {
-	char *p = buf + NUMBER_MAX - 1;
+	size_t at = NUMBER_MAX - 1;
 
-	*p = '\0';
+	buf[at] = '\0';
 	do
-		*--p = (char)('0' + n % 10);
+		buf[--at] = (char)('0' + n % 10);
 	while ((n /= 10) > 0);
-	return p;
+	return buf + at;
 }
 
 static int tree_attach(void)

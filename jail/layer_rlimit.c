@@ -3,7 +3,8 @@
  * Threat:      descriptors, core dumps, locked pages, message queues, queued signals and file sizes are no cgroup's business; a
  *              core dump piped by core_pattern starts a root helper on the host.
  * Mechanism:   setrlimit(2), soft = hard, downwards only: nobody here holds CAP_SYS_RESOURCE of the initial namespace.
- *              RLIMIT_CORE is 1 byte: 0 does not stop a piped core_pattern, 1 does (core(5); do_coredump()).
+ *              RLIMIT_CORE is 0, or 1 byte where the host's core_pattern pipes: 0 does not stop a piped dump, 1 does (core(5);
+ *              do_coredump()). Programs that a tool may start are dumpable again after execve, so this holds for them too.
  *              RLIMIT_CPU is the backup of core's watch on cgroup usage: a second late, and hard, since SIGXCPU's default
  *              action does not reach a PID 1.
  * Order:       after mount (libnl and the mounts open descriptors above a small nofile), before seccomp (prlimit is refused).
@@ -16,6 +17,8 @@
 
 /* Timers and sigqueue() of a few threads; the default is one for every task of the machine. */
 #define SIGPENDING_MAX 64
+/* Above pids.max, so that this second wall is never the first to be met. */
+#define NPROC_ROOM 8
 /* Addresses without memory behind them (mapped libraries, reserved arenas, thread stacks) that a whole Python with numpy shows. */
 #define ADDRESS_ROOM (1ull << 30)
 
@@ -40,12 +43,12 @@ void layer_rlimit_apply(struct layer_state *st)
 {
 	const struct spec_limits *l = &st->spec->limits;
 
-	limit_set(RLIMIT_CORE, 1, "setrlimit core");
+	limit_set(RLIMIT_CORE, st->boot->core_piped ? 1 : 0, "setrlimit core");
 	limit_set(RLIMIT_NOFILE, l->open_files, "setrlimit nofile");
 	limit_set(RLIMIT_FSIZE, l->file_bytes, "setrlimit fsize");
 	/* Counted for this id in this user namespace and its parents, threads included; where slots have ids of their own
-	 * that is this jail alone. pids.max is the wall, this the second one. */
-	limit_set(RLIMIT_NPROC, l->pids, "setrlimit nproc");
+	 * that is this jail alone. pids.max is the wall and must be touched first, because it counts its refusals. */
+	limit_set(RLIMIT_NPROC, st->degraded & LAYER_BIT(LAYER_CGROUP) ? l->pids : l->pids + NPROC_ROOM, "setrlimit nproc");
 	limit_set(RLIMIT_STACK, l->stack_bytes, "setrlimit stack");
 	limit_set(RLIMIT_MEMLOCK, 0, "setrlimit memlock");
 	limit_set(RLIMIT_MSGQUEUE, 0, "setrlimit msgqueue");

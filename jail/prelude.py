@@ -21,6 +21,9 @@ ERROR_BYTES_MAX = 63 << 10
 MESSAGE_CHARS_MAX = 8000
 TRACE_HEAD, TRACE_TAIL, TRACE_CHARS_MAX = 8, 24, 240
 CHAIN_MAX = 8
+# Exact integers of any size are JSON, but the readers of results are often Python, whose json stops at 4300 digits.
+INT_DIGITS_MAX = 4300
+INT_END = 10 ** INT_DIGITS_MAX
 
 # A traceback names this file; a name in <> would stop linecache from asking __loader__.
 FILE = "tool.py"
@@ -49,11 +52,12 @@ first_stderr = None
 
 
 class ToolError(Exception):
-    """The tool is at fault, and no exception of its own says so: (type, message, line, column)."""
+    """The tool is at fault, and no exception of its own says so."""
 
-    def __init__(self, kind, message, line=None, column=None):
+    def __init__(self, kind, message, line=None, column=None, source=None):
         super().__init__(message)
-        self.report = (kind, message, line, column)
+        where = [f'File "{FILE}", line {line}: {source.strip()}'] if line and source else []
+        self.report = (kind, message, line, column, where)
 
 
 class Unfit(Exception):
@@ -191,7 +195,7 @@ def compiled(source):
     try:
         return compile(source, FILE, "exec", 0, True)
     except SyntaxError as error:
-        raise ToolError(type(error).__name__, error.msg or "invalid syntax", error.lineno, error.offset or None) from None
+        raise ToolError(type(error).__name__, error.msg or "invalid syntax", error.lineno, error.offset or None, error.text) from None
     except (ValueError, OverflowError, RecursionError, MemoryError) as error:
         raise ToolError("SyntaxError", f"the body cannot be compiled: {error or type(error).__name__}") from None
 
@@ -226,10 +230,8 @@ def arguments(args):
 
 
 def reseed(seed):
-    """State that a fork would hand to every call alike."""
+    """State that a fork would hand to every call alike. random sees to itself, by a hook of its own at each fork."""
     loaded = sys.modules
-    if "random" in loaded:
-        loaded["random"].seed(seed)
     if "numpy.random.mtrand" in loaded:
         loaded["numpy.random.mtrand"].seed([int.from_bytes(seed[i:i + 4], "little") for i in range(0, 32, 4)])
     if "tempfile" in loaded:
@@ -266,14 +268,9 @@ def drive(awaitable):
 
 
 def encode(value):
+    sys.set_int_max_str_digits(INT_DIGITS_MAX)
     if type(value) is not str:
-        value = fit(value)
-        digits = sys.get_int_max_str_digits()
-        sys.set_int_max_str_digits(0)
-        try:
-            return "".join(encode_value(value, 0)).encode("utf-8")
-        finally:
-            sys.set_int_max_str_digits(digits)
+        return "".join(encode_value(fit(value), 0)).encode("utf-8")
     if not value.isascii():
         fit(value)
     return encode_string(value).encode("utf-8")
@@ -302,7 +299,9 @@ def fit(value):
 def plain(value, above):
     """Never calls a method that the tool could have overridden."""
     kind = type(value)
-    if kind is int or kind is bool or value is None:
+    if kind is int:
+        return plain_int(value)
+    if kind is bool or value is None:
         return value
     if issubclass(kind, str):
         return plain_str(value)
@@ -313,7 +312,7 @@ def plain(value, above):
                         "; return None or a string in its place")
         return value
     if issubclass(kind, int):
-        return int.__pos__(value)
+        return plain_int(int.__pos__(value))
     if not issubclass(kind, (dict, list, tuple)):
         raise Unfit(f"is of type {type_name(value)}, which is not JSON; return str, int, float, bool, None, list or dict")
     mark = id(value)
@@ -325,6 +324,12 @@ def plain(value, above):
     value = plain_dict(value, above) if issubclass(kind, dict) else plain_list(value, above)
     above.discard(mark)
     return value
+
+
+def plain_int(number):
+    if -INT_END < number < INT_END:
+        return number
+    raise Unfit(f"is an integer of more than {INT_DIGITS_MAX} digits, which many JSON readers refuse; return it as a string")
 
 
 def plain_str(text):
@@ -340,6 +345,10 @@ def plain_str(text):
 def plain_list(values, above):
     out = []
     for value in (list if issubclass(type(values), list) else tuple).__iter__(values):
+        # Most of a large result is text: one call less for each.
+        if type(value) is str and value.isascii():
+            out.append(value)
+            continue
         try:
             out.append(plain(value, above))
         except Unfit as unfit:
@@ -351,9 +360,12 @@ def plain_list(values, above):
 def plain_dict(values, above):
     out = {}
     for key, value in dict.items(values):
-        text = plain_key(key)
+        text = key if type(key) is str and key.isascii() else plain_key(key)
         if text in out:
             raise Unfit(f"has two keys that both become {cut(json.dumps(text), 100)} in JSON")
+        if type(value) is str and value.isascii():
+            out[text] = value
+            continue
         try:
             out[text] = plain(value, above)
         except Unfit as unfit:
@@ -370,13 +382,7 @@ def plain_key(key):
         return {None: "null", True: "true", False: "false"}[key]
     if not issubclass(kind, (int, float)):
         raise Unfit(f"has a key of type {type_name(key)}; JSON keys are strings")
-    number = plain(key, None)
-    digits = sys.get_int_max_str_digits()
-    sys.set_int_max_str_digits(0)
-    try:
-        return repr(number)
-    finally:
-        sys.set_int_max_str_digits(digits)
+    return repr(plain(key, None))
 
 
 def finish():
@@ -407,11 +413,12 @@ def clean(text, most):
 
 def describe(error):
     """An exception -> the payload of an error frame."""
+    # What the tool did to these must not spoil the report.
     gc.disable()
-    sys.set_int_max_str_digits(4300)
+    sys.set_int_max_str_digits(INT_DIGITS_MAX)
+    sys.setrecursionlimit(1000)
     if type(error) is ToolError:
-        kind, message, line, column = error.report
-        trace = []
+        kind, message, line, column, trace = error.report
     else:
         kind, message = type_name(error), message_of(error)
         trace, line, column = tool_frames(error)

@@ -7,19 +7,18 @@
 #include "jail/frame.h"
 #include "jail/python_host.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 extern const char _binary_prelude_py_start[], _binary_prelude_py_end[];
 
-#define STR2(x) #x
-#define STR(x) STR2(x)
-#define STDLIB "/usr/lib/python" STR(PY_MAJOR_VERSION) "." STR(PY_MINOR_VERSION)
-
 /* Given back when an exception is to be described: MemoryError must still find
  * room for its words. Above malloc's mmap threshold, so never touched until then. */
 #define RESERVE_BYTES (512u << 10)
+/* Many times what core needs to take a frame, also under emulation. */
+#define STAND_MS 250
 
 /* The interpreter rewrites code objects for what it has seen (after 8 to 16 calls); done here, no jail pays for the copies. */
 #define WARM_ROUNDS 24
@@ -29,21 +28,15 @@ static const char *const step_names[STEPS] = { "configure", "prepare", "entry", 
 
 static PyObject *g_steps[STEPS]; /* functions of the prelude */
 static void *g_reserve;
+static pid_t g_pid; /* of the process that was asked */
 
-static const char warm_body[] = "LIMIT = 9\n"
-				"def run(n, name='x', items=()):\n"
-				"    total = sum(int(d) for d in str(n))\n"
-				"    print(f'{name} {total}', end='') if n < 0 else print(end='')\n"
-				"    return {'total': total, 'items': [i * 1.5 for i in items], 'name': name.upper()}\n";
-static const char warm_args[] = "{\"n\": 8675309, \"name\": \"warm\", \"items\": [1, 2.5, 3]}";
+/* Short, since its compilation is work that nobody asked for; it goes the ways that most tools go. */
+static const char warm_body[] = "def run(n, items):\n"
+				"    print(end='')\n"
+				"    return {'n': sum(int(d) for d in str(n)), 'items': [f'{i}' for i in items]}\n";
+static const char warm_args[] = "{\"n\": 8675309, \"items\": [1, 2.5, \"x\"]}";
 
 /* --- start ------------------------------------------------------------------ */
-
-static int status_why(PyStatus status, char *why, size_t cap)
-{
-	snprintf(why, cap, "%s: %s", status.func ? status.func : "python", status.err_msg ? status.err_msg : "exit");
-	return -1;
-}
 
 /* The pending exception in one line. */
 static int error_why(const char *what, char *why, size_t cap)
@@ -64,76 +57,6 @@ static int error_why(const char *what, char *why, size_t cap)
 	return -1;
 }
 
-static PyStatus add_path(PyConfig *config, const char *path)
-{
-	wchar_t wide[64];
-
-	if (access(path, F_OK) < 0)
-		return PyStatus_Ok();
-	swprintf(wide, ARRAY_LEN(wide), L"%s", path);
-	return PyWideStringList_Append(&config->module_search_paths, wide);
-}
-
-static PyStatus set_paths(PyConfig *config)
-{
-	static const char *const paths[] = { STDLIB, STDLIB "/lib-dynload", "/usr/lib/python3/dist-packages" };
-	PyStatus status;
-
-	config->module_search_paths_set = 1;
-	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
-		status = add_path(config, paths[i]);
-		if (PyStatus_Exception(status))
-			return status;
-	}
-	status = PyConfig_SetString(config, &config->executable, L"/usr/bin/python3");
-	if (PyStatus_Exception(status))
-		return status;
-	status = PyConfig_SetString(config, &config->prefix, L"/usr");
-	if (PyStatus_Exception(status))
-		return status;
-	return PyConfig_SetString(config, &config->exec_prefix, L"/usr");
-}
-
-static PyStatus set_config(PyConfig *config)
-{
-	PyStatus status;
-
-	PyConfig_InitIsolatedConfig(config);
-	config->site_import = 0;
-	config->write_bytecode = 0;
-	config->install_signal_handlers = 0;
-	config->pathconfig_warnings = 0;
-	/* Every write reaches the pipe at once: what a tool said before it was killed is not lost. */
-	config->buffered_stdio = 0;
-	status = PyConfig_SetString(config, &config->stdio_encoding, L"utf-8");
-	if (PyStatus_Exception(status))
-		return status;
-	status = PyConfig_SetString(config, &config->stdio_errors, L"backslashreplace");
-	return PyStatus_Exception(status) ? status : set_paths(config);
-}
-
-static int interpreter_start(char *why, size_t cap)
-{
-	PyPreConfig pre;
-	PyConfig config;
-	PyStatus status;
-
-	if (access(STDLIB "/encodings", F_OK) < 0) {
-		snprintf(why, cap, "no standard library: the profile mounts no " STDLIB);
-		return -1;
-	}
-	PyPreConfig_InitIsolatedConfig(&pre);
-	pre.utf8_mode = 1;
-	status = Py_PreInitialize(&pre);
-	if (PyStatus_Exception(status))
-		return status_why(status, why, cap);
-	status = set_config(&config);
-	if (!PyStatus_Exception(status))
-		status = Py_InitializeFromConfig(&config);
-	PyConfig_Clear(&config);
-	return PyStatus_Exception(status) ? status_why(status, why, cap) : 0;
-}
-
 /* NUL-separated names -> list of str. */
 static PyObject *name_list(const char *names, size_t len)
 {
@@ -151,14 +74,16 @@ static PyObject *name_list(const char *names, size_t len)
 /* Runs the prelude's text in a module that sys.modules does not know, and keeps its functions. */
 static int prelude_load(const char *text, size_t len)
 {
-	PyObject *source = PyUnicode_DecodeUTF8(text, (Py_ssize_t)len, "strict"), *code = NULL, *module = NULL, *done = NULL;
+	PyObject *source = PyUnicode_DecodeUTF8(text, (Py_ssize_t)len, "strict"), *code = NULL, *module = NULL, *own = NULL, *done = NULL;
 	const char *utf8 = source ? PyUnicode_AsUTF8(source) : NULL;
 	int r = -1;
 
 	if (utf8)
 		code = Py_CompileString(utf8, "brig_prelude", Py_file_input);
 	module = code ? PyModule_New("brig_prelude") : NULL;
-	if (module && PyModule_AddObjectRef(module, "__builtins__", PyEval_GetBuiltins()) == 0)
+	/* A copy: a tool that spoils builtins shall not spoil the report of how it ended. */
+	own = module ? PyDict_Copy(PyEval_GetBuiltins()) : NULL;
+	if (own && PyModule_AddObjectRef(module, "__builtins__", own) == 0)
 		done = PyEval_EvalCode(code, PyModule_GetDict(module), PyModule_GetDict(module));
 	if (done) {
 		r = 0;
@@ -169,6 +94,7 @@ static int prelude_load(const char *text, size_t len)
 	}
 	Py_XDECREF(source);
 	Py_XDECREF(code);
+	Py_XDECREF(own);
 	Py_XDECREF(done);
 	/* module stays: its dictionary is the globals of the functions */
 	return r;
@@ -206,7 +132,7 @@ int python_start(const struct jail_spec *spec, char *why, size_t why_cap)
 
 	/* What C code of a tool prints must not sit in a buffer when the jail is killed. */
 	setvbuf(stdout, NULL, _IONBF, 0);
-	if (interpreter_start(why, why_cap) < 0)
+	if (python_interpreter_start(why, why_cap) < 0)
 		return -1;
 	g_reserve = malloc(RESERVE_BYTES);
 	if (prelude_load(text, len) < 0)
@@ -218,6 +144,7 @@ int python_start(const struct jail_spec *spec, char *why, size_t why_cap)
 	if (call_gc("collect") < 0 || call_gc("freeze") < 0)
 		return error_why("gc", why, why_cap);
 	PyGC_Disable();
+	python_holes_fill();
 	return 0;
 }
 
@@ -267,11 +194,23 @@ static PyObject *awaited(PyObject *value)
 	return result;
 }
 
+/* (code, namespace, keyword arguments). A profile may bring its own prelude: what it answers is checked. */
+static PyObject *job_new(PyObject *body, PyObject *args, PyObject *seed)
+{
+	PyObject *job = PyObject_CallFunctionObjArgs(g_steps[STEP_PREPARE], body, args, seed, NULL);
+
+	if (!job || (PyTuple_Check(job) && PyTuple_GET_SIZE(job) == 3 && PyCode_Check(PyTuple_GET_ITEM(job, 0)) &&
+		     PyDict_Check(PyTuple_GET_ITEM(job, 1)) && PyDict_Check(PyTuple_GET_ITEM(job, 2))))
+		return job;
+	Py_DECREF(job);
+	PyErr_SetString(PyExc_TypeError, "prepare() of the prelude did not answer (code, namespace, arguments)");
+	return NULL;
+}
+
 /* Body and run() are called from here, not from the prelude: below the tool's frames there is none. */
 static PyObject *tool_value(PyObject *body, PyObject *args, PyObject *seed)
 {
-	PyObject *job = PyObject_CallFunctionObjArgs(g_steps[STEP_PREPARE], body, args, seed, NULL);
-	PyObject *space, *done, *run, *none, *value = NULL;
+	PyObject *job = job_new(body, args, seed), *space, *done, *run, *none, *value = NULL;
 
 	if (!job)
 		return NULL;
@@ -292,6 +231,26 @@ static PyObject *tool_value(PyObject *body, PyObject *args, PyObject *seed)
 	return value;
 }
 
+/* A child that the tool forked came back out of run(). It has no result to give, and ends as a program of its own would. */
+static void child_end(void)
+{
+	PyObject *type, *value, *trace, *code;
+	long status = 0;
+
+	if (!PyErr_Occurred())
+		_exit(0);
+	if (!PyErr_ExceptionMatches(PyExc_SystemExit)) {
+		PyErr_Print();
+		_exit(1);
+	}
+	PyErr_Fetch(&type, &value, &trace);
+	PyErr_NormalizeException(&type, &value, &trace);
+	code = value ? PyObject_GetAttrString(value, "code") : NULL;
+	if (code && code != Py_None)
+		status = PyLong_Check(code) ? PyLong_AsLong(code) : 1;
+	_exit((int)(status & 0xff));
+}
+
 static PyObject *error_payload(void)
 {
 	PyObject *type, *value, *trace, *payload;
@@ -302,7 +261,7 @@ static PyObject *error_payload(void)
 	if (trace)
 		PyException_SetTraceback(value, trace);
 	payload = step(STEP_DESCRIBE, value);
-	if (!payload) {
+	if (!payload || !PyBytes_CheckExact(payload)) {
 		PyErr_Clear();
 		payload = PyBytes_FromString("{\"type\":\"Error\",\"message\":\"the tool failed, and its error cannot be described\",\"traceback\":[]}");
 	}
@@ -312,8 +271,11 @@ static PyObject *error_payload(void)
 /* Runs the tool to its value or error. NULL only when not even an error can be told. */
 static PyObject *tool_run(PyObject *body, PyObject *args, PyObject *seed, enum result_kind *ret_kind)
 {
-	PyObject *value = tool_value(body, args, seed), *payload = value ? step(STEP_ENCODE, value) : NULL;
+	PyObject *value = tool_value(body, args, seed), *payload;
 
+	if (getpid() != g_pid)
+		child_end();
+	payload = value ? step(STEP_ENCODE, value) : NULL;
 	*ret_kind = RESULT_OK;
 	if (payload && PyBytes_CheckExact(payload))
 		return payload;
@@ -329,6 +291,7 @@ void python_warm(void)
 	PyObject *seed = PyBytes_FromStringAndSize(zero, sizeof(zero)), *payload = NULL, *done;
 	enum result_kind kind;
 
+	g_pid = getpid();
 	if (body && args && seed)
 		payload = tool_run(body, args, seed, &kind);
 	Py_XDECREF(payload);
@@ -351,20 +314,16 @@ static PyObject *read_bytes(int fd, size_t len)
 	return bytes;
 }
 
-/* A child that the tool forked came back out of run(): it has no result to give. */
-static void end_child(enum result_kind kind)
-{
-	_exit(kind == RESULT_OK ? 0 : 1);
-}
-
 void python_serve(int request_fd, int result_fd)
 {
 	struct request_head head;
 	struct result_head out = { .magic = RESULT_MAGIC };
-	pid_t pid = getpid();
 	enum result_kind kind;
 	PyObject *body, *args, *seed, *payload;
 
+	/* As CPython's own start does: a closed pipe and a full file are OSErrors of the tool, not its death. */
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN);
 	/* Core went away, or threw this jail out unused. */
 	if (fd_read_all(request_fd, &head, sizeof(head)) < 0)
 		_exit(0);
@@ -377,16 +336,18 @@ void python_serve(int request_fd, int result_fd)
 	if (!seed)
 		_exit(1);
 
+	g_pid = getpid();
 	payload = tool_run(body, args, seed, &kind);
 	Py_XDECREF(step(STEP_FINISH, NULL));
-	if (getpid() != pid)
-		end_child(kind);
 	if (!payload)
 		_exit(1);
 	out.kind = kind;
 	out.len = (uint64_t)PyBytes_GET_SIZE(payload);
 	if (fd_write_all(result_fd, &out, sizeof(out)) == 0)
 		(void)fd_write_all(result_fd, PyBytes_AS_STRING(payload), out.len);
+	/* Core kills the jail as soon as it has the frame. Until then it stands, so that what the kernel holds against it
+	 * (usage, a pending SIGXFSZ) can still be read; a frame that core does not take must not keep it for long. */
+	(void)poll(NULL, 0, STAND_MS);
 	/* No atexit, no wait for threads: nothing of the tool's may delay or change what was sent. */
 	_exit(0);
 }

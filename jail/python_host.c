@@ -5,6 +5,9 @@
 
 #include "jail/base/compiler.h"
 
+#include <stdbool.h>
+#include <string.h>
+
 static PyObject *g_decide;        /* prelude.refusal */
 static PyObject *g_first_stdout;  /* the stream that was sys.stdout when the zygote started */
 static PyObject *g_builtin_print; /* CPython's own */
@@ -51,8 +54,18 @@ static PyObject *exact_names(PyObject *names)
 	return tuple;
 }
 
+/* PyImport_Import() calls the __import__ of whatever frame is on top, with an
+ * empty list (statements pass None or a tuple), and takes the module from sys.modules, not
+ * from the answer. So C code (pickle looking for builtins or for the tool itself) can be
+ * served, and the frame gets nothing. */
+static bool called_from_c(PyObject *fromlist)
+{
+	return fromlist && PyList_CheckExact(fromlist) && PyList_GET_SIZE(fromlist) == 0;
+}
+
 /* Decides in Python, raises here: a traceback that the tool catches then holds no frame of the prelude. */
-static PyObject *import_checked(PyObject *name, PyObject *globals, PyObject *locals, PyObject *names, int level)
+static PyObject *import_checked(PyObject *name, PyObject *globals, PyObject *locals, PyObject *names, int level,
+				bool from_c)
 {
 	PyObject *refusal = PyObject_CallFunction(g_decide, "OOi", name, names, level);
 	PyObject *module = NULL;
@@ -61,6 +74,8 @@ static PyObject *import_checked(PyObject *name, PyObject *globals, PyObject *loc
 		return NULL;
 	if (refusal == Py_None)
 		module = PyImport_ImportModuleLevelObject(name, globals, locals, names, level);
+	else if (from_c && PyDict_Contains(PyImport_GetModuleDict(), name) == 1)
+		module = Py_NewRef(Py_None);
 	else
 		PyErr_SetImportError(refusal, name, NULL);
 	Py_DECREF(refusal);
@@ -78,7 +93,7 @@ static PyObject *gate_import(PyObject *Py_UNUSED(self), PyObject *args, PyObject
 	name = exact_str(raw_name);
 	names = name ? exact_names(fromlist) : NULL;
 	if (names)
-		module = import_checked(name, globals, locals, names, level);
+		module = import_checked(name, globals, locals, names, level, called_from_c(fromlist));
 	Py_XDECREF(name);
 	Py_XDECREF(names);
 	return module;
@@ -181,16 +196,92 @@ static PyObject *subclasses(PyObject *self, PyObject *unused)
 	return self == (PyObject *)&PyBaseObject_Type ? PyList_New(0) : g_subclasses(self, unused);
 }
 
-/* Every published walk from a literal to os starts with the list of all classes.
- * No ordinary tool reads it; ABCs ask their own classes only. */
+/* Of the names with two underscores these lead nowhere else. */
+static bool field_name_fine(PyObject *text, Py_ssize_t at)
+{
+	static const char *const fine[] = { "__class__", "__name__", "__qualname__", "__module__", "__doc__" };
+	Py_ssize_t len = PyUnicode_GET_LENGTH(text), end = at;
+	char name[16];
+
+	while (end < len && end - at < (Py_ssize_t)sizeof(name) - 1) {
+		Py_UCS4 c = PyUnicode_READ_CHAR(text, end);
+		if (c >= 0x80 || !(c == '_' || Py_ISALNUM((int)c)))
+			break;
+		name[end++ - at] = (char)c;
+	}
+	name[end - at] = '\0';
+	for (size_t i = 0; i < ARRAY_LEN(fine); i++)
+		if (strcmp(name, fine[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Looks for ".__name" and "[__name" inside of braces; {{ and }} are text. */
+static bool format_fine(PyObject *text)
+{
+	Py_ssize_t len = PyUnicode_GET_LENGTH(text), depth = 0;
+
+	for (Py_ssize_t i = 0; i + 2 < len; i++) {
+		Py_UCS4 c = PyUnicode_READ_CHAR(text, i), next = PyUnicode_READ_CHAR(text, i + 1);
+		if (depth == 0 && c == next && (c == '{' || c == '}'))
+			i++;
+		else if (c == '{')
+			depth++;
+		else if (c == '}')
+			depth -= depth > 0;
+		else if (depth > 0 && (c == '.' || c == '[') && next == '_' && PyUnicode_READ_CHAR(text, i + 2) == '_' &&
+			 !field_name_fine(text, i + 1))
+			return false;
+	}
+	return true;
+}
+
+static PyObject *format_refused(void)
+{
+	PyErr_SetString(PyExc_AttributeError,
+			"format fields do not reach names such as __globals__ under restricted builtins; use an f-string");
+	return NULL;
+}
+
+static PyCFunctionWithKeywords g_format; /* str.format and str.format_map as CPython has them */
+static PyCFunction g_format_map;
+
+static PyObject *format(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	return format_fine(self) ? g_format(self, args, kwargs) : format_refused();
+}
+
+static PyObject *format_map(PyObject *self, PyObject *mapping)
+{
+	return format_fine(self) ? g_format_map(self, mapping) : format_refused();
+}
+
+/* Puts ours in the place of a builtin type's method, and answers CPython's own. */
+static PyCFunction method_replace(PyTypeObject *type, const char *name, PyCFunction ours)
+{
+	PyObject *found = PyDict_GetItemString(type->tp_dict, name);
+	PyCFunction theirs;
+
+	if (!found || !Py_IS_TYPE(found, &PyMethodDescr_Type)) {
+		PyErr_Format(PyExc_RuntimeError, "%s.%s is not a method descriptor", type->tp_name, name);
+		return NULL;
+	}
+	theirs = ((PyMethodDescrObject *)found)->d_method->ml_meth;
+	((PyMethodDescrObject *)found)->d_method->ml_meth = ours;
+	return theirs;
+}
+
+/* Every published walk from a literal to os starts with the list of all classes,
+ * which no ordinary tool reads (ABCs ask their own classes only), or with a format
+ * field, which needs no builtin at all. */
 static PyObject *host_shut(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
-	PyObject *found = PyDict_GetItemString(PyType_Type.tp_dict, "__subclasses__");
-
-	if (!found || !Py_IS_TYPE(found, &PyMethodDescr_Type))
-		return PyErr_Format(PyExc_RuntimeError, "type.__subclasses__ is not a method descriptor");
-	g_subclasses = ((PyMethodDescrObject *)found)->d_method->ml_meth;
-	((PyMethodDescrObject *)found)->d_method->ml_meth = subclasses;
+	g_subclasses = method_replace(&PyType_Type, "__subclasses__", subclasses);
+	g_format = (PyCFunctionWithKeywords)(void (*)(void))method_replace(&PyUnicode_Type, "format",
+									    (PyCFunction)(void (*)(void))format);
+	g_format_map = method_replace(&PyUnicode_Type, "format_map", format_map);
+	if (!g_subclasses || !g_format || !g_format_map)
+		return NULL;
 	Py_RETURN_NONE;
 }
 

@@ -4,7 +4,9 @@
  * Core (unprivileged) fills one, seals it in a memfd and hands it to a new
  * zygote; every jail of that zygote is built from it. One fixed size, no
  * pointers, no offsets; spec_check() proves each bound before anything reads
- * on. It holds nothing that differs from call to call. */
+ * on. It holds nothing that differs from call to call. Bytes that carry nothing
+ * (after terminators, behind the last mount or module) are zero: equal jails have
+ * equal specs. tmp_bytes 0 means no writable /tmp at all. */
 #ifndef BRIG_JAIL_SPEC_H
 #define BRIG_JAIL_SPEC_H
 
@@ -42,7 +44,7 @@ enum spec_mount_flag {
 	SPEC_MOUNT_FLAGS_ALL = (1u << 3) - 1,
 };
 
-/* A host path shown in the jail's root. Both paths absolute, normalised, NUL-terminated. */
+/* A host path shown in the jail's root. Both paths absolute, normalised, NUL-terminated; a symlink's text may be relative. */
 struct spec_mount {
 	char from[SPEC_PATH_MAX];
 	char to[SPEC_PATH_MAX];

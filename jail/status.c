@@ -89,8 +89,7 @@ void die_at(enum layer layer, const char *op, int err)
 		.listener_fd = -1,
 	};
 
-	for (size_t i = 0; i < sizeof(rec.op) - 1 && op[i]; i++)
-		rec.op[i] = op[i];
+	memcpy(rec.op, op, strnlen(op, sizeof(rec.op) - 1));
 	/* Nobody is left to tell when this fails too: the exit alone then says that no jail came up. */
 	(void)!status_send(&rec);
 	_exit(EXIT_SETUP_FAILED);

@@ -67,7 +67,7 @@ struct status_rec {
 	int32_t layer;        /* FAILED: enum layer, the one to name */
 	int32_t listener_fd;  /* LOCKED: number in the jail, -1 none */
 	int32_t landlock_abi; /* LOCKED: 0 none */
-	uint32_t degraded;    /* GO: what core found missing; LOCKED: LAYER_BIT()s that are missing and allowed to be; GO: those that core found missing (cgroup) */
+	uint32_t degraded;    /* LAYER_BIT()s that are missing and allowed to be; in GO those that core found (cgroup) */
 	uint32_t proven;      /* LOCKED: LAYER_BIT()s whose inside attempts were refused as they must be */
 	char op[STATUS_OP_MAX];        /* FAILED: the call */
 	uint64_t stage_ns[STAGE_COUNT]; /* LOCKED, PARKED: CLOCK_MONOTONIC spent in each stage */

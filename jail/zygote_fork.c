@@ -131,9 +131,21 @@ static pid_t fork_jail(int *ret_pidfd)
 	return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 }
 
+/* core(5): '|' starts a program, '@' (6.16) connects to a socket, both whatever RLIMIT_CORE 0 says. Unreadable counts as piped. */
+static bool core_is_piped(const struct zygote *zy)
+{
+	char pattern[2];
+
+	return fd_read_file_at(zy->proc_fd, "sys/kernel/core_pattern", pattern, sizeof(pattern)) <= 0 || pattern[0] == '|' || pattern[0] == '@';
+}
+
 static void child_start(struct zygote *zy, int fds[ZSPAWN_FDS])
 {
-	struct jail_boot boot = { .spec = zy->spec, .null_fd = zy->null_fd, .root_fd = zy->root_fd, .newroot_fd = zy->newroot_fd };
+	struct jail_boot boot = { .spec = zy->spec,
+				  .null_fd = zy->null_fd,
+				  .root_fd = zy->root_fd,
+				  .newroot_fd = zy->newroot_fd,
+				  .core_piped = core_is_piped(zy) };
 
 	memcpy(boot.fds, fds, sizeof(boot.fds));
 	jail_enter(&boot);

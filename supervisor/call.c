@@ -1,4 +1,4 @@
-#include "supervisor/call.h"
+#include "supervisor/call_impl.h"
 
 #include "jail/base/fd.h"
 #include "supervisor/client.h"
@@ -11,10 +11,6 @@
 
 /* How often usage is looked at while a tool runs: an out-of-memory kill of a child on v1 and a CPU limit are noticed this late. */
 #define TICK_MS 25
-/* What is read from one stream before others get their turn. */
-#define READ_CHUNK (64u << 10)
-/* After the end, what is still in a pipe: its capacity is 64 KiB, 1 MiB where the tool enlarged it. */
-#define DRAIN_MAX (2u << 20)
 
 static void call_free(struct call *c)
 {
@@ -32,121 +28,6 @@ static void call_free(struct call *c)
 	free(c);
 }
 
-/* ---- reading ---- */
-
-/* Reads what is there, at most max bytes. Returns false at end of file or error. */
-static bool read_stream(int fd, struct capture *into, size_t max)
-{
-	char buf[READ_CHUNK];
-
-	for (size_t got = 0; got < max;) {
-		ssize_t n = read(fd, buf, sizeof(buf));
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return errno == EAGAIN;
-		if (n == 0)
-			return false;
-		capture_add(into, buf, (size_t)n);
-		got += (size_t)n;
-	}
-	return true;
-}
-
-/* The payload of a complete frame is hostile text: it counts only if it is what it must be. */
-static bool frame_valid(const struct call *c)
-{
-	struct json_error je;
-	unsigned flags = c->head.kind == RESULT_ERROR ? JSON_OBJECT : 0;
-
-	return json_check(c->result, c->result_len, flags, LIMIT_JSON_DEPTH + 1, &je) == 0;
-}
-
-static void frame_head_done(struct call *c)
-{
-	bool known = c->head.kind == RESULT_OK || c->head.kind == RESULT_ERROR;
-
-	if (c->head.magic != RESULT_MAGIC || !known) {
-		c->frame_bad = true;
-		return;
-	}
-	c->result_cap = c->head.kind == RESULT_OK ? c->limits.result_bytes : LIMIT_ERROR_BYTES;
-	c->result = malloc(c->result_cap + 1);
-	c->frame_bad = !c->result;
-}
-
-static void frame_payload_done(struct call *c)
-{
-	if (!frame_valid(c)) {
-		c->frame_bad = true;
-		return;
-	}
-	/* Answers are one line each. Outside of strings a line break is only white
-	 * space, and inside them the check refused it; left in, a tool could put a
-	 * whole forged answer on a line of its own. */
-	for (size_t i = 0; i < c->result_len; i++)
-		if (c->result[i] == '\n' || c->result[i] == '\r')
-			c->result[i] = ' ';
-	c->ev.frame_complete = true;
-	c->ev.frame_ok = c->head.kind == RESULT_OK;
-}
-
-/* Takes bytes of the result pipe: head, then payload; then nothing more counts. */
-static void frame_add(struct call *c, const char *bytes, size_t len)
-{
-	if (c->head_len < sizeof(c->head)) {
-		size_t n = sizeof(c->head) - c->head_len;
-		n = n < len ? n : len;
-		memcpy((char *)&c->head + c->head_len, bytes, n);
-		c->head_len += n;
-		bytes += n;
-		len -= n;
-		if (c->head_len < sizeof(c->head))
-			return;
-		frame_head_done(c);
-	}
-	if (c->frame_bad || c->ev.frame_complete || c->ev.result_over)
-		return;
-	uint64_t want = c->head.len - c->result_len;
-	size_t room = c->result_cap + 1 - c->result_len;
-	size_t n = len < want ? len : (size_t)want;
-	n = n < room ? n : room;
-	memcpy(c->result + c->result_len, bytes, n);
-	c->result_len += n;
-	/* Bytes that came are counted, not the length that the frame claims. */
-	if (c->result_len > c->result_cap)
-		c->ev.result_over = c->head.kind == RESULT_OK, c->frame_bad = !c->ev.result_over;
-	else if (c->result_len == c->head.len)
-		frame_payload_done(c);
-}
-
-/* Returns false at end of file or when the frame's fate is decided. */
-static bool read_result(struct call *c, size_t max)
-{
-	char buf[READ_CHUNK];
-
-	for (size_t got = 0; got < max && !c->ev.frame_complete && !c->ev.result_over;) {
-		ssize_t n = read(c->jail->result_fd, buf, sizeof(buf));
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 && errno == EAGAIN;
-		frame_add(c, buf, (size_t)n);
-		got += (size_t)n;
-	}
-	return !c->ev.frame_complete && !c->ev.result_over;
-}
-
-static void read_rest(struct call *c)
-{
-	if (!c->jail)
-		return;
-	if (c->jail->stdout_fd >= 0)
-		read_stream(c->jail->stdout_fd, &c->out, DRAIN_MAX);
-	if (c->jail->stderr_fd >= 0)
-		read_stream(c->jail->stderr_fd, &c->err, DRAIN_MAX);
-}
-
 /* ---- the end ---- */
 
 static void note_usage(struct call *c)
@@ -155,7 +36,7 @@ static void note_usage(struct call *c)
 		return;
 	c->usage = c->jail->usage;
 	c->usage_known = true;
-	c->ev.oom_kills = c->usage.oom_kills;
+	c->ev.oom_kills = c->usage.oom_kills == CGROUP_UNKNOWN ? 0 : c->usage.oom_kills;
 	if (c->usage.cpu_us != CGROUP_UNKNOWN && c->usage.cpu_us >= (uint64_t)c->limits.cpu_ms * 1000)
 		c->ev.cpu_over = true;
 }
@@ -188,7 +69,7 @@ static void call_answer(struct call *c)
 {
 	struct core *core = c->core;
 
-	if (c->usage_known && c->usage.pids_refused > 0)
+	if (c->usage_known && c->usage.pids_refused != CGROUP_UNKNOWN && c->usage.pids_refused > 0)
 		c->limits_hit |= HIT_PIDS;
 	if (capture_truncated(&c->out))
 		c->limits_hit |= HIT_STDOUT;
@@ -223,7 +104,7 @@ static void end_with_frame(struct call *c)
 	note_usage(c);
 	note_limits(c);
 	note_jail(c);
-	read_rest(c);
+	call_read_rest(c);
 	c->jail = NULL;
 	jail_abandon(j);
 	jail_refill(z, c->core->boot->warm);
@@ -253,7 +134,7 @@ static bool frame_is_there(struct call *c)
 {
 	if (c->state != CALL_RUN || c->jail->result_fd < 0)
 		return false;
-	read_result(c, SIZE_MAX);
+	call_read_result(c, SIZE_MAX);
 	return c->ev.frame_complete;
 }
 
@@ -285,7 +166,7 @@ static void on_stdout(evutil_socket_t fd, short what UNUSED, void *arg)
 {
 	struct call *c = arg;
 
-	if (!read_stream(fd, &c->out, READ_CHUNK))
+	if (!call_read_stream(fd, &c->out, READ_CHUNK))
 		event_del(c->stdout_ev);
 }
 
@@ -293,7 +174,7 @@ static void on_stderr(evutil_socket_t fd, short what UNUSED, void *arg)
 {
 	struct call *c = arg;
 
-	if (!read_stream(fd, &c->err, READ_CHUNK))
+	if (!call_read_stream(fd, &c->err, READ_CHUNK))
 		event_del(c->stderr_ev);
 }
 
@@ -301,7 +182,7 @@ static void on_result(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 {
 	struct call *c = arg;
 
-	if (read_result(c, 4 * READ_CHUNK))
+	if (call_read_result(c, 4 * READ_CHUNK))
 		return;
 	event_del(c->result_ev);
 	if (c->ev.frame_complete)
@@ -397,7 +278,7 @@ static void on_gone(struct call *c)
 	}
 	note_usage(c);
 	note_jail(c);
-	read_rest(c);
+	call_read_rest(c);
 	c->jail = NULL;
 	call_answer(c);
 }

@@ -70,21 +70,28 @@ static bool is_writable(const char *path)
 	return stat(path, &st) == 0 && st.st_uid == geteuid() && faccessat(AT_FDCWD, procs, W_OK, AT_EACCESS) == 0;
 }
 
-/* First process of the group that is neither we nor our client, or 0. */
-static long foreign_member(int dir, pid_t client)
+struct members {
+	long foreign; /* a process that is neither we nor our client, or 0 */
+	bool us;      /* we or our client are in it */
+};
+
+static struct members members_read(int dir, pid_t client)
 {
 	char text[8192], *end;
+	struct members m = { 0, false };
 
 	if (fd_read_file_at(dir, "cgroup.procs", text, sizeof(text)) < 0)
-		return -1;
+		return m;
 	for (char *p = text; *p; p = *end ? end + 1 : end) {
 		unsigned long pid = strtoul(p, &end, 10);
 		if (end == p)
 			break;
-		if (pid != (unsigned long)getpid() && pid != (unsigned long)client)
-			return (long)pid;
+		if (pid == (unsigned long)getpid() || (client > 0 && pid == (unsigned long)client))
+			m.us = true;
+		else
+			m.foreign = (long)pid;
 	}
-	return 0;
+	return m;
 }
 
 static void leaf_move(int dir, pid_t client)
@@ -108,7 +115,6 @@ static bool v2_try(struct cgroup_host *host, const char *path, pid_t client)
 {
 	_cleanup_close_ int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	unsigned want, have;
-	long other = 0;
 
 	if (dir < 0)
 		return false;
@@ -119,12 +125,14 @@ static bool v2_try(struct cgroup_host *host, const char *path, pid_t client)
 		return false;
 	}
 	if ((want & ~have) && !is_true_root(dir)) {
-		other = foreign_member(dir, client);
-		if (other > 0) {
-			cgroup_why(host, "other processes (%ld) live in our group %s, so its controllers cannot be enabled", other, path);
+		struct members m = members_read(dir, client);
+		if (m.foreign) {
+			cgroup_why(host, "other processes (%ld) live in our group %s, so its controllers cannot be enabled",
+				   m.foreign, path);
 			return false;
 		}
-		leaf_move(dir, client);
+		if (m.us)
+			leaf_move(dir, client);
 	}
 	have = bits_enable(dir, want);
 	int base = cgroup_base_open(path);
@@ -172,6 +180,34 @@ static bool delegated_find(struct cgroup_mount *m)
 	return is_writable(m->own) && (geteuid() != 0 || strcmp(m->own, m->point) == 0);
 }
 
+/* Last resort of an ordinary user: a group above our own that is ours to write and holds no processes. */
+static bool ancestor_try(struct cgroup_host *host, const struct cgroup_mount *m, pid_t client)
+{
+	char path[sizeof(m->own)];
+	char *slash;
+
+	snprintf(path, sizeof(path), "%s", m->own);
+	while (strlen(path) > strlen(m->point) && (slash = strrchr(path, '/'))) {
+		*slash = '\0';
+		if (!is_writable(path))
+			return false;
+		if (v2_try(host, path, client))
+			return true;
+	}
+	return false;
+}
+
+/* What an ordinary user can do where nothing was marked as delegated. */
+static bool user_try(struct cgroup_host *host, struct cgroup_mount *m, pid_t client)
+{
+	struct cgroup_mount scope;
+
+	if (cgroup_scope_enter() == 0 && cgroup_mount_find(NULL, &scope) && delegated_find(&scope) &&
+	    v2_try(host, scope.own, client))
+		return true;
+	return ancestor_try(host, m, client);
+}
+
 bool cgroup_v2_open(struct cgroup_host *host, pid_t client)
 {
 	struct cgroup_mount m;
@@ -192,7 +228,7 @@ bool cgroup_v2_open(struct cgroup_host *host, pid_t client)
 		return true;
 	if (root)
 		return v2_try(host, m.point, client);
-	if (geteuid() != 0 && cgroup_scope_enter() == 0 && cgroup_mount_find(NULL, &m) && delegated_find(&m) && v2_try(host, m.own, client))
+	if (geteuid() != 0 && user_try(host, &m, client))
 		return true;
 	if (!host->why[0])
 		cgroup_why(host, "our control group %s is not delegated to us", m.own[0] ? m.own : "(outside the mount)");

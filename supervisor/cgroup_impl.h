@@ -29,6 +29,10 @@ struct cgroup {
 	uint64_t cpu_base_us;
 };
 
+/* One without directories yet; cgroup_close lets go of it and leaves the directories. */
+struct cgroup *cgroup_alloc(struct cgroup_host *host);
+void cgroup_close(struct cgroup *cg);
+
 extern const struct cgroup_ops cgroup_v1_ops, cgroup_v2_ops;
 
 /* Files of one number ("max" reads as UINT64_MAX). 0 or -errno. */

@@ -53,6 +53,9 @@ static int drop_privilege(const struct core_boot *boot)
 	cap_free(none);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return die("no_new_privs");
+	/* The change of credentials cleared what the keeper had set; a keeper that died since shows as a closed keeper_fd. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return die("PDEATHSIG");
 	r = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0);
 	return r == 1 ? 0 : die("no_new_privs does not hold");
 }

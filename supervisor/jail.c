@@ -1,15 +1,12 @@
-#include "supervisor/jail.h"
+#include "supervisor/jail_impl.h"
 
 #include "jail/base/fd.h"
 #include "supervisor/keeper_client.h"
 
 #include <fcntl.h>
-#include <linux/seccomp.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/vfs.h>
 
@@ -18,8 +15,6 @@
 /* A killed PID namespace is gone in milliseconds. After this long something is stuck in the kernel, and the slot stays taken. */
 #define DEATH_MAX_S 10
 
-static void jail_fail(struct jail *j, enum layer layer, const struct err *why);
-
 const char *jail_state_name(enum jail_state state)
 {
 	static const char *const names[] = { "waiting", "spawning", "entering", "locked", "parking", "parked", "running", "dying", "gone" };
@@ -27,20 +22,20 @@ const char *jail_state_name(enum jail_state state)
 	return names[state];
 }
 
-static void tell(struct jail *j, enum jail_news news)
+void jail_tell(struct jail *j, enum jail_news news)
 {
 	if (j->fn)
 		j->fn(j, news, j->arg);
 }
 
-static void close_event(struct event **ev, int *fd)
+void jail_event_close(struct event **ev, int *fd)
 {
 	if (*ev)
 		event_free(take_ptr(*ev));
 	*fd = fd_close(*fd);
 }
 
-static void watch(struct jail *j, int fd, struct event **ev, event_callback_fn fn)
+void jail_watch(struct jail *j, int fd, struct event **ev, event_callback_fn fn)
 {
 	*ev = event_new(j->core->base, fd, EV_READ | EV_PERSIST, fn, j);
 	if (*ev)
@@ -57,8 +52,8 @@ static void timer_set(struct jail *j, unsigned seconds)
 
 static void jail_close(struct jail *j)
 {
-	close_event(&j->status_ev, &j->status_fd);
-	close_event(&j->listener_ev, &j->listener_fd);
+	jail_event_close(&j->status_ev, &j->status_fd);
+	jail_event_close(&j->listener_ev, &j->listener_fd);
 	j->pidfd = fd_close(j->pidfd);
 	j->tmp_fd = fd_close(j->tmp_fd);
 	j->stdout_fd = fd_close(j->stdout_fd);
@@ -101,12 +96,12 @@ static void jail_gone(struct jail *j)
 	}
 	j->has_cgroup = false;
 	j->state = JAIL_GONE;
-	tell(j, JAIL_NEWS_GONE);
+	jail_tell(j, JAIL_NEWS_GONE);
 	jail_free(j);
 	core_leave_if_idle(core);
 }
 
-static void jail_ended(struct jail *j, bool exited, int wait_status)
+void jail_ended(struct jail *j, bool exited, int wait_status)
 {
 	if (!j->tool_ended) {
 		j->exited = exited;
@@ -114,7 +109,7 @@ static void jail_ended(struct jail *j, bool exited, int wait_status)
 	}
 	uncount(j);
 	j->state = JAIL_DYING;
-	tell(j, JAIL_NEWS_ENDED);
+	jail_tell(j, JAIL_NEWS_ENDED);
 	jail_gone(j);
 }
 
@@ -129,7 +124,7 @@ void jail_kill(struct jail *j)
 	j->state = JAIL_DYING;
 	j->killed = true;
 	/* A child that has not joined its group yet waits for GO on this socket and leaves when it closes. */
-	close_event(&j->status_ev, &j->status_fd);
+	jail_event_close(&j->status_ev, &j->status_fd);
 	timer_set(j, DEATH_MAX_S);
 	if (j->has_cgroup)
 		(void)keeper_ask_slot(j->core->boot->keeper_fd, KP_CGROUP_KILL, j->slot, -1, &reply, NULL);
@@ -144,7 +139,7 @@ void jail_abandon(struct jail *j)
 	jail_kill(j);
 }
 
-static void jail_fail(struct jail *j, enum layer layer, const struct err *why)
+void jail_fail(struct jail *j, enum layer layer, const struct err *why)
 {
 	if (j->state >= JAIL_DYING)
 		return;
@@ -152,10 +147,10 @@ static void jail_fail(struct jail *j, enum layer layer, const struct err *why)
 	j->failed_layer = layer;
 	j->why = *why;
 	jail_kill(j);
-	tell(j, JAIL_NEWS_FAILED);
+	jail_tell(j, JAIL_NEWS_FAILED);
 }
 
-static void fail_text(struct jail *j, enum layer layer, int code, const char *what)
+void jail_fail_text(struct jail *j, enum layer layer, int code, const char *what)
 {
 	struct err e;
 
@@ -170,7 +165,7 @@ static void on_timer(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 	if (j->state >= JAIL_DYING)
 		jail_ended(j, false, 0);
 	else if (j->state < JAIL_PARKED)
-		fail_text(j, LAYER_PID, ETIMEDOUT, "the jail was not ready in time");
+		jail_fail_text(j, LAYER_PID, ETIMEDOUT, "the jail was not ready in time");
 }
 
 /* ---- cgroup ---- */
@@ -203,276 +198,6 @@ static int make_cgroup(struct jail *j, struct err *err)
 	return -EOPNOTSUPP;
 }
 
-/* ---- from the zygote ---- */
-
-static pid_t pidfd_pid(int pidfd)
-{
-	char path[48], text[512];
-	const char *at;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
-	if (fd_read_file_at(AT_FDCWD, path, text, sizeof(text)) < 0)
-		return -1;
-	at = strstr(text, "Pid:");
-	return at ? (pid_t)strtol(at + 4, NULL, 10) : -1;
-}
-
-static void on_spawned(struct jail *j, const struct zygote_msg *msg, int *pidfd)
-{
-	struct keeper_reply reply;
-	struct status_rec go = { .magic = STATUS_MAGIC, .kind = STATUS_GO, .degraded = j->receipt.degraded };
-	struct err err;
-
-	if (msg->err) {
-		fail_text(j, LAYER_USER, msg->err, "new namespaces for a jail");
-		/* There is no process whose end would be told. */
-		event_active(j->timer, EV_TIMEOUT, 0);
-		return;
-	}
-	j->fork_ns = msg->fork_ns;
-	j->pidfd = fd_take(pidfd);
-	j->pid = pidfd_pid(j->pidfd);
-	if (j->pid <= 0) {
-		fail_text(j, LAYER_PID, ESRCH, "the jail's process");
-		return;
-	}
-	if (keeper_ask_slot(j->core->boot->keeper_fd, KP_CGROUP_JOIN, j->slot, j->pidfd, &reply, &err) < 0) {
-		jail_fail(j, LAYER_CGROUP, &err);
-		return;
-	}
-	if (j->state != JAIL_SPAWNING) { /* given up meanwhile */
-		(void)keeper_ask_slot(j->core->boot->keeper_fd, KP_CGROUP_KILL, j->slot, -1, &reply, NULL);
-		return;
-	}
-	j->state = JAIL_ENTERING;
-	if (fd_send(j->status_fd, &go, sizeof(go), NULL, 0) < 0)
-		fail_text(j, LAYER_PID, EPIPE, "the jail left before it entered its layers");
-}
-
-/* RECV cannot block here: poll says that a request waits, and one whose sender
- * has died since is answered with ENOENT (seccomp_notify_recv in kernel/seccomp.c). */
-static void take_notification(struct jail *j)
-{
-	struct seccomp_notif notif = { 0 };
-
-	if (ioctl(j->listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &notif) < 0) {
-		if (errno != EINTR && errno != EAGAIN && errno != ENOENT)
-			close_event(&j->listener_ev, &j->listener_fd);
-		return;
-	}
-	if (j->denied)
-		return;
-	j->denied = true;
-	j->denied_arch = notif.data.arch;
-	j->denied_nr = notif.data.nr;
-	j->denied_pid = (pid_t)notif.pid;
-	tell(j, JAIL_NEWS_DENIED);
-}
-
-static void on_notification(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
-{
-	jail_check_denied(arg);
-}
-
-void jail_check_denied(struct jail *j)
-{
-	struct pollfd p = { .fd = j->listener_fd, .events = POLLIN };
-
-	if (j->listener_fd < 0 || poll(&p, 1, 0) <= 0)
-		return;
-	if (p.revents & POLLIN)
-		take_notification(j);
-	else /* hang-up: nobody runs under the filter any more */
-		close_event(&j->listener_ev, &j->listener_fd);
-}
-
-/* Every namespace must differ from the zygote's, or be missing by leave of the profile. */
-static bool namespaces_hold(struct jail *j)
-{
-	static const enum layer layers[NS_COUNT] = { LAYER_USER, LAYER_MOUNT, LAYER_NET, LAYER_PID,
-						     LAYER_IPC, LAYER_UTS, LAYER_CGROUP_NS, LAYER_TIME };
-
-	for (int i = 0; i < NS_COUNT; i++) {
-		if (j->receipt.namespaces & (1u << i))
-			continue;
-		if (!(j->zygote->spec->best_effort & LAYER_BIT(layers[i]))) {
-			fail_text(j, layers[i], 0, "the jail shares this namespace with its zygote");
-			return false;
-		}
-		j->receipt.degraded |= LAYER_BIT(layers[i]);
-	}
-	return true;
-}
-
-static bool receipt_holds(struct jail *j)
-{
-	enum layer layer;
-	struct err err;
-
-	if (receipt_read(j->pid, j->zygote->spec, j->core->boot->as_root, &j->receipt, &layer, &err) < 0) {
-		jail_fail(j, layer, &err);
-		return false;
-	}
-	if (j->core->boot->as_root && j->receipt.host_uid != j->zygote->first_host_uid + j->slot) {
-		fail_text(j, LAYER_USER, 0, "the jail runs under another slot's id");
-		return false;
-	}
-	return true;
-}
-
-static void on_inspected(struct jail *j, const struct zygote_msg *msg, int *fds, unsigned nfds)
-{
-	struct status_rec park = { .magic = STATUS_MAGIC, .kind = STATUS_PARK };
-
-	if (msg->err || nfds < 2) {
-		fail_text(j, LAYER_SECCOMP, msg->err ? msg->err : EPROTO, "the notification listener");
-		return;
-	}
-	j->listener_fd = fd_take(&fds[0]);
-	j->tmp_fd = fd_take(&fds[1]);
-	watch(j, j->listener_fd, &j->listener_ev, on_notification);
-	j->receipt.namespaces = msg->namespaces;
-	if (!namespaces_hold(j) || !receipt_holds(j))
-		return;
-	j->state = JAIL_PARKING;
-	if (fd_send(j->status_fd, &park, sizeof(park), NULL, 0) < 0)
-		fail_text(j, LAYER_PID, EPIPE, "the jail left before it parked");
-}
-
-static void drain_status(struct jail *j);
-
-void jail_zygote_msg(struct zygote *z, const struct zygote_msg *msg, int *fds, unsigned nfds)
-{
-	struct jail *j;
-
-	LIST_FOREACH(j, &z->core->jails, link)
-		if (j->zygote == z && j->seq == msg->seq)
-			break;
-	if (!j)
-		return;
-	if (msg->kind == ZY_SPAWNED && j->pidfd < 0 && j->state != JAIL_WAITING) {
-		on_spawned(j, msg, &fds[0]);
-	} else if (msg->kind == ZY_INSPECTED && j->state == JAIL_LOCKED) {
-		on_inspected(j, msg, fds, nfds);
-	} else if (msg->kind == ZY_EXITED) {
-		drain_status(j); /* FAILED and ENDED were sent before the end that we hear of */
-		if (j->state < JAIL_PARKED)
-			fail_text(j, LAYER_PID, 0, "the jail died while it was being set up");
-		jail_ended(j, true, msg->wait_status);
-	}
-}
-
-void jail_zygote_changed(struct zygote *z)
-{
-	struct jail *j, *next;
-
-	for (j = LIST_FIRST(&z->core->jails); j; j = next) {
-		next = LIST_NEXT(j, link);
-		if (j->zygote != z)
-			continue;
-		if (z->state == ZYGOTE_READY && j->state == JAIL_WAITING) {
-			struct zygote_msg msg = { .kind = ZY_SPAWN, .seq = j->seq, .slot = j->slot };
-			int fds[ZSPAWN_FDS];
-
-			memcpy(fds, j->child_fds, sizeof(fds));
-			j->state = JAIL_SPAWNING;
-			zygote_send(z, &msg, fds, ZSPAWN_FDS);
-			for (int i = 0; i < ZSPAWN_FDS; i++)
-				j->child_fds[i] = fd_close(j->child_fds[i]);
-		} else if (z->state == ZYGOTE_DEAD && j->state != JAIL_GONE) {
-			/* Its PID namespace died with it: no process of this jail is left. */
-			j->internal = !z->start_failed;
-			if (j->state < JAIL_PARKED)
-				jail_fail(j, z->failed_layer, &z->why);
-			j->why = z->why;
-			if (j->timer)
-				event_active(j->timer, EV_TIMEOUT, 0);
-			if (j->state < JAIL_DYING)
-				jail_kill(j);
-		}
-	}
-}
-
-/* ---- from the jail ---- */
-
-static void on_locked(struct jail *j, const struct status_rec *rec)
-{
-	struct zygote_msg msg = { .kind = ZY_INSPECT, .seq = j->seq, .listener_fd = rec->listener_fd };
-
-	if (rec->degraded & ~j->zygote->spec->best_effort) {
-		fail_text(j, LAYER_USER, EPROTO, "a layer is missing that the profile requires");
-		return;
-	}
-	j->receipt.degraded |= rec->degraded;
-	j->receipt.landlock_abi = rec->landlock_abi;
-	j->state = JAIL_LOCKED;
-	zygote_send(j->zygote, &msg, NULL, 0);
-}
-
-static void on_parked(struct jail *j, const struct status_rec *rec)
-{
-	memcpy(j->stage_ns, rec->stage_ns, sizeof(j->stage_ns));
-	j->spawn_ns = core_now_ns() - j->spawn_ns;
-	if (j->counted) {
-		j->zygote->starting--;
-		j->zygote->parked++;
-	}
-	j->state = JAIL_PARKED;
-	event_del(j->timer);
-	/* An init above the tool still has its end of the socket: it tells how the tool ended. */
-	if (!(j->zygote->spec->flags & SPEC_INIT))
-		close_event(&j->status_ev, &j->status_fd);
-	tell(j, JAIL_NEWS_PARKED);
-}
-
-static void on_failed(struct jail *j, struct status_rec *rec)
-{
-	struct err e;
-	enum layer layer = rec->layer >= 0 && rec->layer < LAYER_COUNT ? (enum layer)rec->layer : LAYER_USER;
-
-	rec->op[STATUS_OP_MAX - 1] = '\0';
-	err_set(&e, ERR_HOST, rec->err, layer_name(layer), "%s: %s (%s)", rec->op, rec->err ? strerror(rec->err) : "refused",
-		stage_name((enum stage)(rec->stage < STAGE_COUNT ? rec->stage : STAGE_START)));
-	jail_fail(j, layer, &e);
-}
-
-/* Returns false when there is nothing more to read. */
-static bool take_status(struct jail *j)
-{
-	struct status_rec rec;
-	int r = j->status_fd < 0 ? 0 : fd_recv(j->status_fd, &rec, sizeof(rec), NULL, 0, NULL, MSG_DONTWAIT);
-
-	if (r == -EAGAIN)
-		return false;
-	if (r <= 0 || rec.magic != STATUS_MAGIC) {
-		/* The end itself is told by the zygote, with the wait status. */
-		if (j->status_ev)
-			event_free(take_ptr(j->status_ev));
-		return false;
-	}
-	if (rec.kind == STATUS_LOCKED && j->state == JAIL_ENTERING)
-		on_locked(j, &rec);
-	else if (rec.kind == STATUS_PARKED && j->state == JAIL_PARKING)
-		on_parked(j, &rec);
-	else if (rec.kind == STATUS_FAILED && j->state < JAIL_PARKED)
-		on_failed(j, &rec);
-	else if (rec.kind == STATUS_ENDED && j->state >= JAIL_PARKED && !j->tool_ended) {
-		j->tool_ended = j->exited = true;
-		j->wait_status = rec.err;
-	}
-	return true;
-}
-
-static void drain_status(struct jail *j)
-{
-	while (take_status(j))
-		;
-}
-
-static void on_status(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
-{
-	drain_status(arg);
-}
 
 /* ---- making one ---- */
 
@@ -554,7 +279,7 @@ int jail_spawn(struct zygote *z, jail_fn fn, void *arg, struct jail **ret, struc
 		jail_free(j);
 		return r;
 	}
-	watch(j, j->status_fd, &j->status_ev, on_status);
+	jail_watch(j, j->status_fd, &j->status_ev, jail_on_status);
 	j->spawn_ns = core_now_ns();
 	timer_set(j, SETUP_MAX_S);
 	j->counted = true;

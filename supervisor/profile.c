@@ -200,6 +200,13 @@ const char *profile_name(const struct profile *profile)
 	return profile->name;
 }
 
+const char *profile_why(const struct profile *profile)
+{
+	const cJSON *why = cJSON_GetObjectItemCaseSensitive(profile->tree, "why");
+
+	return cJSON_IsString(why) ? why->valuestring : "";
+}
+
 const struct jail_spec *profile_spec(const struct profile *profile)
 {
 	return profile->spec;

@@ -70,8 +70,8 @@ static int add(struct mounts *m, const char *from, const char *to, uint32_t flag
 	for (uint32_t i = 0; i < spec->mount_count; i++)
 		if (strcmp(spec->mounts[i].to, to) == 0)
 			return refuse(m, "\"%s\" is mounted twice", to);
-	strcpy(mount->from, from);
-	strcpy(mount->to, to);
+	memcpy(mount->from, from, strlen(from) + 1);
+	memcpy(mount->to, to, strlen(to) + 1);
 	mount->flags = flags;
 	spec->mount_count++;
 	return 0;

@@ -41,7 +41,6 @@ static const struct syscall_entry base_entries[] = {
 	{ "time", CHECK_NONE, "time" },
 	{ "nanosleep", CHECK_NONE, "sleep" },
 	{ "clock_nanosleep", CHECK_NONE, "time.sleep()" },
-	{ "times", CHECK_NONE, "os.times()" },
 	{ "getrusage", CHECK_NONE, "resource.getrusage(), time.process_time()" },
 	{ "getitimer", CHECK_NONE, "signal.getitimer()" },
 	{ "setitimer", CHECK_NONE, "signal.setitimer(); its signals are fixed" },
@@ -352,6 +351,7 @@ static const struct syscall_fixed fixed[] = {
 	{ "lookup_dcookie", FATE_NEVER, "the machine's profiler" },
 	{ "remap_file_pages", FATE_NEVER, "obsolete, with a record of kernel holes" },
 	{ "mincore", FATE_NEVER, "page cache of the machine: a side channel" },
+	{ "times", FATE_NEVER, "ticks since the boot of the machine, past the time namespace" },
 	{ "sysinfo", FATE_NEVER, "memory and task counts of the machine" },
 };
 

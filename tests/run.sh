@@ -10,7 +10,7 @@
 # (CI) every skip must be of that form.
 #
 # Programs of a suite: tests/SUITE/run.sh or run.py where there is one, else every executable
-# tests/SUITE/*.sh and *.py (not lib*) and every compiled build/tests/SUITE/u-*.
+# tests/SUITE/*.sh and *.py (not lib*, fake*) and every compiled build/tests/SUITE/u-*.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 2
 
@@ -130,7 +130,7 @@ programs() { # SUITE: one command a line
 		[ ! -x "$f" ] || { echo "$f"; return; }
 	done
 	for f in "$B/tests/$1"/u-* "tests/$1"/*.sh "tests/$1"/*.py; do
-		case ${f##*/} in lib* | *.o | *.d) continue ;; esac
+		case ${f##*/} in lib* | fake* | *.o | *.d) continue ;; esac
 		[ ! -f "$f" ] || [ ! -x "$f" ] || echo "$f"
 	done
 }

@@ -312,7 +312,7 @@ static int keys_sort(struct check *c, struct key *keys, size_t n)
 static int keys_close(struct check *c)
 {
 	size_t first = c->first_key[c->depth - 1], n = c->key_count - first, again = SIZE_MAX;
-	struct key *keys = c->keys + first;
+	struct key *keys = n ? c->keys + first : NULL; /* NULL + 0 is undefined: the first object may be empty */
 	int r = n > 1 ? keys_sort(c, keys, n) : 0;
 
 	if (r < 0)

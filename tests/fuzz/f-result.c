@@ -1,5 +1,5 @@
 /* The result frame, byte for byte as a hostile tool may write it: core may believe only ok or error. */
-#include "supervisor/call.c"
+#include "supervisor/call_read.c"
 
 #include <stdlib.h>
 

@@ -31,6 +31,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 
 #define HOST_ID 0x7f0f0000u /* mapped by nobody else; any unused range does */
@@ -59,7 +60,7 @@ static struct {
 static const char *mode = "";
 static struct jail_spec spec;
 static void (*tool)(int report_fd);
-static int break_nr = -1, break_errno; /* this system call fails in the child, from its first instruction on */
+static int break_nr = -1, break_arg = -1, break_errno; /* this system call fails in the child, from its first instruction on */
 static uint32_t go_degraded;
 static bool answer; /* somebody reads the seccomp listener while the tool runs */
 static bool drop_listener; /* nobody holds it */
@@ -130,10 +131,22 @@ static void filter_one(struct sock_filter out[static 4], int nr, uint32_t verdic
 
 static void break_install(void)
 {
-	struct sock_filter filter[4];
+	struct sock_filter filter[6];
 	struct sock_fprog prog = { .len = 4, .filter = filter };
 
 	filter_one(filter, break_nr, SECCOMP_RET_ERRNO | (uint32_t)break_errno);
+	if (break_arg >= 0) { /* only with this first argument */
+		const struct sock_filter arg[] = {
+			filter[0],
+			BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)break_nr, 0, 3),
+			BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+			BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)break_arg, 0, 1),
+			filter[2],
+			filter[3],
+		};
+		prog.len = ARRAY_LEN(arg);
+		memcpy(filter, arg, sizeof(arg));
+	}
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0)
 		_exit(98);
 }
@@ -147,7 +160,7 @@ static void spec_reset(void)
 	spec.flags = SPEC_MDWE;
 	/* What a host may lack without being wrong for these tests. */
 	spec.best_effort = LAYER_BIT(LAYER_GROUPS) | LAYER_BIT(LAYER_MDWE) | LAYER_BIT(LAYER_SPECULATION);
-	strcpy(spec.profile, "test");
+	snprintf(spec.profile, sizeof(spec.profile), "test");
 	spec.limits = (struct spec_limits){
 		.memory_bytes = 128 * MIB, .tmp_bytes = MIB, .shm_bytes = MIB, .file_bytes = 4 * MIB,
 		.stack_bytes = 8 * MIB, .tmp_inodes = 32, .pids = 16, .open_files = 64, .cpu_ms = 5000,
@@ -156,7 +169,7 @@ static void spec_reset(void)
 	spec.filter_len = 4;
 	filter_one(spec.filter, SYS_acct, SECCOMP_RET_USER_NOTIF);
 	go_degraded = 0;
-	break_nr = -1;
+	break_nr = break_arg = -1;
 }
 
 /* ---- the zygote's and core's part ----------------------------------------- */
@@ -265,8 +278,13 @@ static void core_play(pid_t pid, int status, int request, int result, struct jai
 			run->listener = fd_close(run->listener);
 		rec_tell(status, STATUS_PARK, 0);
 	}
-	if (run->have_parked && spec.flags & SPEC_INIT)
+	/* Init closes the rest while its child reports PARKED: at the latest now, or never. */
+	for (int tries = 0; run->have_parked && (spec.flags & SPEC_INIT) && tries < 500; tries++) {
 		run->init_fds = fds_count(pid);
+		if (run->init_fds <= 1)
+			break;
+		usleep(2000);
+	}
 	pid_t answerer = answer ? fork() : -1;
 	if (answerer == 0)
 		notify_answer(run->listener);
@@ -376,7 +394,7 @@ static void tool_tmp(int fd)
 			break;
 	}
 	WRONG(fd, errno != ENOSPC || made >= 32);
-	MUST_FAIL(fd, mknod("/tmp/dev", S_IFCHR | 0600, 0), EACCES);
+	MUST_FAIL(fd, mknod("/tmp/dev", S_IFCHR | 0600, makedev(1, 3)), EACCES);
 	WRONG(fd, rename("/tmp/0", "/tmp/1/0") < 0);
 }
 
@@ -426,7 +444,8 @@ static void tool_lo_up(int fd)
 
 static void tool_lo_down(int fd)
 {
-	MUST_FAIL(fd, lo_connect(), EACCES);
+	/* EACCES is Landlock's, from ABI 4 on; below that the namespace alone holds it. */
+	WRONG(fd, lo_connect() >= 0 || (errno != EACCES && errno != ENETUNREACH));
 }
 
 static void tool_memory(int fd)
@@ -448,10 +467,11 @@ static void tool_notify_nobody(int fd)
 static void tool_exit7(int fd)
 {
 	/* An orphan that would outlive everybody. */
-	if (fork() == 0 && fork() == 0) {
+	if (fork() == 0) {
 		close(fd);
-		for (;;)
+		while (fork() == 0)
 			pause();
+		_exit(0);
 	}
 	WRONG(fd, getpid() == 1 || getppid() != 1);
 	WRONG(fd, kill(1, SIGKILL) < 0 && errno != EPERM);
@@ -488,7 +508,7 @@ static void tool_nproc(int fd)
 	for (; made < 40 && fork() != -1; made++)
 		if (getpid() != 2)
 			pause();
-	dprintf(fd, made < 16 && errno == EAGAIN ? "" : "made %d processes; ", made);
+	WRONG(fd, made >= 16 || errno != EAGAIN);
 	_exit(0);
 }
 
@@ -672,57 +692,72 @@ static void case_core_gone(void)
 static void case_faults(void)
 {
 	static const struct {
-		int nr;
+		int nr, arg;
 		enum layer layer;
 		const char *name;
 	} faults[] = {
-		{ SYS_dup3, LAYER_FDS, "dup3" },
-		{ SYS_close_range, LAYER_FDS, "close_range" },
-		{ SYS_setsid, LAYER_SESSION, "setsid" },
-		{ SYS_keyctl, LAYER_SESSION, "keyctl" },
-		{ SYS_rt_sigaction, LAYER_SESSION, "rt_sigaction" },
-		{ SYS_rt_sigprocmask, LAYER_SESSION, "rt_sigprocmask" },
-		{ SYS_setresgid, LAYER_USER, "setresgid" },
-		{ SYS_setresuid, LAYER_USER, "setresuid" },
-		{ SYS_sethostname, LAYER_UTS, "sethostname" },
-		{ SYS_setdomainname, LAYER_UTS, "setdomainname" },
-		{ SYS_unshare, LAYER_CGROUP_NS, "unshare" },
-		{ SYS_socket, LAYER_NET, "socket" },
-		{ SYS_bind, LAYER_NET, "bind" },
-		{ SYS_sendmsg, LAYER_NET, "sendmsg" },
-		{ SYS_recvmsg, LAYER_NET, "recvmsg" },
-		{ SYS_open_tree, LAYER_MOUNT, "open_tree" },
-		{ SYS_mount_setattr, LAYER_MOUNT, "mount_setattr" },
-		{ SYS_move_mount, LAYER_MOUNT, "move_mount" },
-		{ SYS_fsopen, LAYER_MOUNT, "fsopen" },
-		{ SYS_fsconfig, LAYER_MOUNT, "fsconfig" },
-		{ SYS_fsmount, LAYER_MOUNT, "fsmount" },
-		{ SYS_fchdir, LAYER_MOUNT, "fchdir" },
-		{ SYS_pivot_root, LAYER_MOUNT, "pivot_root" },
-		{ SYS_umount2, LAYER_MOUNT, "umount2" },
-		{ SYS_chdir, LAYER_MOUNT, "chdir" },
-		{ SYS_statx, LAYER_MOUNT, "statx" },
-		{ SYS_prlimit64, LAYER_RLIMIT, "prlimit64" },
-		{ SYS_prctl, LAYER_SESSION, "prctl" },
-		{ SYS_capset, LAYER_CAPS, "capset" },
-		{ SYS_landlock_create_ruleset, LAYER_LANDLOCK, "landlock_create_ruleset" },
-		{ SYS_landlock_add_rule, LAYER_LANDLOCK, "landlock_add_rule" },
-		{ SYS_landlock_restrict_self, LAYER_LANDLOCK, "landlock_restrict_self" },
-		{ SYS_seccomp, LAYER_SECCOMP, "seccomp" },
-		{ SYS_getsid, LAYER_SESSION, "getsid (verify)" },
-		{ SYS_getresuid, LAYER_USER, "getresuid (verify)" },
-		{ SYS_uname, LAYER_UTS, "uname (verify)" },
-		{ SYS_connect, LAYER_NET, "connect (verify)" },
-		{ SYS_mkdir, LAYER_MOUNT, "mkdir (verify)" },
-		{ SYS_mknodat, LAYER_LANDLOCK, "mknod (verify)" },
-		{ SYS_chroot, LAYER_CAPS, "chroot (verify)" },
-		{ SYS_setgroups, LAYER_GROUPS, "setgroups (verify)" },
+		{ SYS_dup3, -1, LAYER_FDS, "dup3" },
+		{ SYS_close_range, -1, LAYER_FDS, "close_range" },
+		{ SYS_setsid, -1, LAYER_SESSION, "setsid" },
+		{ SYS_keyctl, -1, LAYER_SESSION, "keyctl" },
+		{ SYS_rt_sigaction, -1, LAYER_SESSION, "rt_sigaction" },
+		{ SYS_rt_sigprocmask, -1, LAYER_SESSION, "rt_sigprocmask" },
+		{ SYS_setresgid, -1, LAYER_USER, "setresgid" },
+		{ SYS_setresuid, -1, LAYER_USER, "setresuid" },
+		{ SYS_sethostname, -1, LAYER_UTS, "sethostname" },
+		{ SYS_setdomainname, -1, LAYER_UTS, "setdomainname" },
+		{ SYS_unshare, -1, LAYER_CGROUP_NS, "unshare" },
+		{ SYS_socket, -1, LAYER_NET, "socket" },
+		{ SYS_bind, -1, LAYER_NET, "bind" },
+		{ SYS_sendmsg, -1, LAYER_NET, "sendmsg" },
+		{ SYS_recvmsg, -1, LAYER_NET, "recvmsg" },
+		{ SYS_open_tree, -1, LAYER_MOUNT, "open_tree" },
+		{ SYS_mount_setattr, -1, LAYER_MOUNT, "mount_setattr" },
+		{ SYS_move_mount, -1, LAYER_MOUNT, "move_mount" },
+		{ SYS_fsopen, -1, LAYER_MOUNT, "fsopen" },
+		{ SYS_fsconfig, -1, LAYER_MOUNT, "fsconfig" },
+		{ SYS_fsmount, -1, LAYER_MOUNT, "fsmount" },
+		{ SYS_fchdir, -1, LAYER_MOUNT, "fchdir" },
+		{ SYS_pivot_root, -1, LAYER_MOUNT, "pivot_root" },
+		{ SYS_umount2, -1, LAYER_MOUNT, "umount2" },
+		{ SYS_chdir, -1, LAYER_MOUNT, "chdir" },
+		{ SYS_statx, -1, LAYER_MOUNT, "statx" },
+		{ SYS_prlimit64, -1, LAYER_RLIMIT, "prlimit64" },
+		{ SYS_prctl, PR_SET_NAME, LAYER_SESSION, "prctl PR_SET_NAME" },
+		{ SYS_prctl, PR_SET_KEEPCAPS, LAYER_USER, "prctl PR_SET_KEEPCAPS" },
+		{ SYS_prctl, PR_SET_NO_NEW_PRIVS, LAYER_PRIVS, "prctl PR_SET_NO_NEW_PRIVS" },
+		{ SYS_prctl, PR_SET_DUMPABLE, LAYER_PRIVS, "prctl PR_SET_DUMPABLE" },
+		{ SYS_prctl, PR_SET_PDEATHSIG, LAYER_PRIVS, "prctl PR_SET_PDEATHSIG" },
+		{ SYS_prctl, 65, LAYER_MDWE, "prctl PR_SET_MDWE" },
+		{ SYS_prctl, PR_SET_SPECULATION_CTRL, LAYER_SPECULATION, "prctl PR_SET_SPECULATION_CTRL" },
+		{ SYS_prctl, PR_CAPBSET_DROP, LAYER_CAPS, "prctl PR_CAPBSET_DROP" },
+		{ SYS_prctl, PR_CAP_AMBIENT, LAYER_CAPS, "prctl PR_CAP_AMBIENT" },
+		{ SYS_prctl, PR_SET_SECUREBITS, LAYER_CAPS, "prctl PR_SET_SECUREBITS" },
+		{ SYS_prctl, PR_GET_NO_NEW_PRIVS, LAYER_PRIVS, "prctl PR_GET_NO_NEW_PRIVS (verify)" },
+		{ SYS_prctl, PR_GET_DUMPABLE, LAYER_PRIVS, "prctl PR_GET_DUMPABLE (verify)" },
+		{ SYS_prctl, PR_GET_SECCOMP, LAYER_SECCOMP, "prctl PR_GET_SECCOMP (verify)" },
+		{ SYS_capset, -1, LAYER_CAPS, "capset" },
+		{ SYS_openat, -1, LAYER_LANDLOCK, "openat" },
+		{ SYS_landlock_create_ruleset, -1, LAYER_LANDLOCK, "landlock_create_ruleset" },
+		{ SYS_landlock_add_rule, -1, LAYER_LANDLOCK, "landlock_add_rule" },
+		{ SYS_landlock_restrict_self, -1, LAYER_LANDLOCK, "landlock_restrict_self" },
+		{ SYS_seccomp, -1, LAYER_SECCOMP, "seccomp" },
+		{ SYS_fcntl, JAIL_FD_STATUS + 1, LAYER_FDS, "fcntl (verify)" },
+		{ SYS_getsid, -1, LAYER_SESSION, "getsid (verify)" },
+		{ SYS_getresuid, -1, LAYER_USER, "getresuid (verify)" },
+		{ SYS_uname, -1, LAYER_UTS, "uname (verify)" },
+		{ SYS_connect, -1, LAYER_NET, "connect (verify)" },
+		{ SYS_mkdir, -1, LAYER_MOUNT, "mkdir (verify)" },
+		{ SYS_mknodat, -1, LAYER_LANDLOCK, "mknod (verify)" },
+		{ SYS_chroot, -1, LAYER_CAPS, "chroot (verify)" },
+		{ SYS_setgroups, -1, LAYER_GROUPS, "setgroups (verify)" },
 	};
 	struct jail_run run;
 
 	for (size_t i = 0; i < ARRAY_LEN(faults); i++) {
 		spec_reset();
 		break_nr = faults[i].nr;
+		break_arg = faults[i].arg;
 		break_errno = EIO;
 		jail_run(tool_ran, &run);
 		bool ok = run.have_failed && run.failed.layer == (int)faults[i].layer && run.failed.op[0] && !run.report[0] &&
@@ -736,19 +771,27 @@ static void case_faults(void)
 static void case_missing(void)
 {
 	static const struct {
-		int nr, err;
+		int nr, arg, err;
 		enum layer layer;
-		uint32_t flags;
 	} gone[] = {
-		{ SYS_landlock_create_ruleset, ENOSYS, LAYER_LANDLOCK, 0 },
-		{ SYS_landlock_create_ruleset, EOPNOTSUPP, LAYER_LANDLOCK, 0 },
-		{ SYS_unshare, EINVAL, LAYER_CGROUP_NS, 0 },
+		{ SYS_landlock_create_ruleset, -1, ENOSYS, LAYER_LANDLOCK },
+		{ SYS_landlock_create_ruleset, -1, EOPNOTSUPP, LAYER_LANDLOCK },
+		{ SYS_unshare, -1, EINVAL, LAYER_CGROUP_NS },
+		{ SYS_prctl, 65, EINVAL, LAYER_MDWE },
+		{ SYS_fsopen, -1, EPERM, LAYER_PROC }, /* with no tmpfs to mount, the first fsopen is procfs */
 	};
 	struct jail_run run;
 
 	for (size_t i = 0; i < ARRAY_LEN(gone); i++) {
 		spec_reset();
+		if (gone[i].layer == LAYER_MDWE)
+			spec.best_effort &= ~LAYER_BIT(LAYER_MDWE);
+		if (gone[i].layer == LAYER_PROC) {
+			spec.flags |= SPEC_PROC;
+			spec.limits.tmp_bytes = 0;
+		}
 		break_nr = gone[i].nr;
+		break_arg = gone[i].arg;
 		break_errno = gone[i].err;
 		jail_run(tool_ran, &run);
 		check(run.have_failed && run.failed.layer == (int)gone[i].layer && run.failed.err == gone[i].err && !run.report[0],
@@ -757,7 +800,7 @@ static void case_missing(void)
 		jail_run(tool_ran, &run);
 		explain(&run);
 		check(strcmp(run.report, "ran") == 0 && (run.locked.degraded & LAYER_BIT(gone[i].layer)) &&
-			      !(run.locked.proven & LAYER_BIT(gone[i].layer)),
+			      (gone[i].layer == LAYER_PROC || !(run.locked.proven & LAYER_BIT(gone[i].layer))),
 		      "with best effort it runs and says that %s is missing", layer_name(gone[i].layer));
 	}
 }

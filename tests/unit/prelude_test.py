@@ -244,8 +244,12 @@ class Results(Case):
         self.ok({"1": "x", "true": 1, "null": 2, "1.5": 3}, "def run(): return {1: 'x', True + 0 == 2 or 1.5: 3, None: 2} | {'true': 1}\n")
 
     def test_huge_integers(self):
-        self.ok(10 ** 5000, "def run(): return 10 ** 5000\n")
-        self.ok({"k": [10 ** 4500]}, "def run(): return {'k': [10 ** 4500]}\n")
+        self.ok(10 ** 4000, "def run(): return 10 ** 4000\n")
+        self.ok([1 - 10 ** 4300], "def run(): return [1 - 10 ** 4300]\n")
+        self.error("def run(): return {'k': [10 ** 4300]}\n", type="ResultError", has=('result["k"][0]', "4300 digits"))
+        self.error("def run(): return -10 ** 5000\n", type="ResultError", has="digits")
+        self.error("def run(): return {10 ** 5000: 1}\n", type="ResultError", has="digits")
+        self.ok(10 ** 4299, "import sys\ndef run():\n    sys.set_int_max_str_digits(640)\n    return 10 ** 4299\n", imports=["sys"])
 
     def test_values_that_are_not_json_are_named_and_placed(self):
         for value, words in (("{1, 2}", "set"), ("b'ab'", "bytes"), ("object()", "object"), ("{'a': [1, 2j]}", 'result["a"][1] is of type complex'),
@@ -322,16 +326,21 @@ class Errors(Case):
 
 
 class Fresh(Case):
-    def test_random_state_differs_by_seed(self):
-        import random
+    def test_names_of_temporary_files_start_anew(self):
         import tempfile
-        prelude = fresh()
         tempfile._name_sequence = object()
-        prelude.reseed(b"a" * 32)
-        first = random.random()
-        prelude.reseed(b"b" * 32)
-        self.assertNotEqual(first, random.random())
+        fresh().reseed(b"a" * 32)
         self.assertIsNone(tempfile._name_sequence)
+
+    def test_random_reseeds_itself_at_fork(self):
+        import random
+        random.seed(1)
+        want = random.random()
+        random.seed(1)
+        child = os.fork()
+        if child == 0:
+            os._exit(random.random() == want)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
 
 
 class Files(unittest.TestCase):

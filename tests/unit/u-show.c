@@ -59,7 +59,10 @@ static void a_terminal_gets_no_control_character_of_a_tool(void **state)
 
 	(void)state;
 	expect(TTY, json, 0, "\\x1b[2J\ta\\u202eb\\u009bc\\r\n", "");
-	expect(PIPE, json, 0, "\033[2J\ta\u202eb\xc2\x9b" "c\r\n", "");
+	expect(PIPE, json, 0,
+		"\033[2J\ta\u202eb\xc2\x9b"
+		"c\r\n",
+		"");
 }
 
 static void a_nul_in_a_result_cuts_nothing(void **state)

@@ -1,35 +1,16 @@
 #!/bin/bash
-# guest.sh - PID 1 of the guest once its root stands: runs the suites as root, and the smoke
-# test as root and as an ordinary user who was given a cgroup subtree, then powers off.
-# TAP goes to the second serial port, whose last line is "# guest exit STATUS".
+# guest.sh - first program of the guest once its root stands. Plain guest: runs the smoke test as
+# root and as an ordinary user who was given a cgroup subtree, then the suites. systemd guest: makes
+# units of the smoke test and becomes systemd. Powers off at the end. TAP goes to the second serial
+# port, whose last line is "# guest exit STATUS".
 # shellcheck disable=SC1091,SC2154 # made by vm.sh
 . /run/vm.conf
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8
 export BRIG_IN_VM=1 BUILD_DIR=$build B=${build#"$repo"/} BRIG=$build/brig BRIG_TEST_LOGS=/run/logs TMPDIR=/tmp
+user=64242 cg=/sys/fs/cgroup
 cd "$repo" || exit 1
-stty -F /dev/ttyS1 raw -echo
-exec </dev/null >/dev/ttyS1 2>&1
-hostname guest
-ulimit -Hn 65536
-
-guest_seconds=$(/usr/bin/python3 -I -S -c 'import time; t = time.perf_counter(); sum(i * i for i in range(2000000)); print(time.perf_counter() - t)')
-BRIG_TIME_FACTOR=$(awk -v g="$guest_seconds" -v h="$host_seconds" 'BEGIN { f = g / h; if (f < 1) f = 1; printf "%.1f\n", f }')
-export BRIG_TIME_FACTOR
-echo "# $(uname -r), $BRIG_TIME_FACTOR times slower than the host, Landlock and friends: $(cat /sys/kernel/security/lsm)"
-
-# Like a service manager: controllers on, everything else in a leaf.
-cg=/sys/fs/cgroup
-mkdir $cg/init.scope
-while read -r p; do echo "$p" >$cg/init.scope/cgroup.procs 2>/dev/null; done <$cg/cgroup.procs
-for c in cpu memory pids; do echo +$c >$cg/cgroup.subtree_control; done
-
-# A subtree for uid 64242, as Delegate=yes would make it; the test itself starts in a leaf of it.
-user=64242
-mkdir -p $cg/user.slice $cg/user.slice/delegated
-for c in cpu memory pids; do echo +$c >$cg/user.slice/cgroup.subtree_control; done
-mkdir $cg/user.slice/delegated/session
-chown $user:$user $cg/user.slice/delegated $cg/user.slice/delegated/cgroup.{procs,threads,subtree_control} \
-	$cg/user.slice/delegated/session $cg/user.slice/delegated/session/cgroup.{procs,threads,subtree_control}
+[ -t 1 ] || [ -n "${1:-}" ] || stty -F /dev/ttyS1 raw -echo
+exec </dev/null >>/dev/ttyS1 2>&1
 
 bad=0
 smoke() { # NAME COMMAND...: its TAP, titles prefixed
@@ -39,13 +20,90 @@ smoke() { # NAME COMMAND...: its TAP, titles prefixed
 	sed -E "s/^(not ok|ok) ([0-9]+ )?- /\1 - smoke as $name: /; /^1\.\./d" /run/smoke.log
 	grep -qE '^(not )?ok' /run/smoke.log || { echo "not ok - smoke as $name ran"; bad=1; }
 }
-if [ -x tests/vm/smoke.sh ]; then
-	smoke "root" tests/vm/smoke.sh root
-	smoke "an ordinary user" bash -c 'echo $$ >/sys/fs/cgroup/user.slice/delegated/session/cgroup.procs && exec tests/vm/smoke.sh user'
+finish() {
+	echo "# guest exit $bad"
+	sync
+	sleep 0.5
+	exec /run/busybox poweroff -f
+}
+measure() { # how much slower than the host
+	/usr/bin/python3 -I -S -c 'import time; t = time.perf_counter(); sum(i * i for i in range(2000000)); print(time.perf_counter() - t)' |
+		awk -v h="$host_seconds" '{ f = $1 / h; if (f < 1) f = 1; printf "%.1f\n", f }'
+}
+
+# ---- systemd guest, second stage: a service with Delegate=yes ----------------------
+if [ "${1:-}" = service ]; then
+	BRIG_TIME_FACTOR=$(measure)
+	export BRIG_TIME_FACTOR
+	echo "# $(uname -r), systemd, $BRIG_TIME_FACTOR times slower than the host"
+	smoke "a delegated service of root" tests/vm/smoke.sh root
+	run=(systemd-run --quiet --wait --pipe --collect --setenv=BRIG_TIME_FACTOR="$BRIG_TIME_FACTOR" --setenv=PATH="$PATH"
+		--setenv=BUILD_DIR=/run/brig-copy/build --setenv=BRIG=/run/brig-copy/build/brig --working-directory=/)
+	# The test itself sits in a leaf of what was delegated: a group with processes cannot have controllers for its children.
+	smoke "a delegated service of a user" "${run[@]}" --uid=$user --gid=$user --property=Delegate=yes /bin/bash -c \
+		'g=/sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup) && mkdir $g/test && echo $$ >$g/test/cgroup.procs && exec /bin/bash "$0" user' "$repo/tests/vm/smoke.sh"
+	systemctl start systemd-logind.service
+	if ! dpkg-query -s libpam-systemd >/dev/null 2>&1; then
+		echo "ok - smoke as a session of a user # SKIP needs libpam-systemd"
+	elif systemctl start "user@$user.service" 2>&1; then
+		smoke "a session of a user" setpriv --reuid=$user --regid=$user --clear-groups env XDG_RUNTIME_DIR=/run/user/$user HOME=/run/brig-home \
+			DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/$user/bus "${run[@]}" --user /bin/bash "$repo/tests/vm/smoke.sh" user
+	else
+		journalctl --no-pager -q -n 30 -u "user@$user.service" -u "user-runtime-dir@$user.service" -u systemd-logind.service | sed 's/^/# /'
+		echo "not ok - the user's service manager starts"
+		bad=1
+	fi
+	finish
 fi
+
+hostname guest
+ulimit -Hn 65536
+# An account and programs that it can read: a checkout may lie below a closed directory.
+echo "tester:x:$user:$user::/run/brig-home:/bin/bash" >>/etc/passwd
+echo "tester:x:$user:" >>/etc/group
+echo "tester:*:19000:0:99999:7:::" >>/etc/shadow
+mkdir -p /run/brig-copy/build /run/brig-home
+cp "$build"/brig "$build"/brigd "$build"/brig-zygote /run/brig-copy/build/ 2>/dev/null
+cp -r profiles /run/brig-copy/ 2>/dev/null
+chmod -R a+rX /run/brig-copy
+chown $user:$user /run/brig-home
+
+if [ "$mode" = systemd ]; then
+	rm -f /.dockerenv # systemd would take itself to be in a container
+	mkdir -p /run/systemd/system
+	cat >/run/systemd/system/brig-vm.service <<-UNIT
+	[Unit]
+	DefaultDependencies=no
+	Requires=dbus.socket
+	After=sysinit.target dbus.socket
+	Wants=sysinit.target
+	[Service]
+	Type=oneshot
+	Delegate=yes
+	TimeoutStartSec=infinity
+	ExecStart=/bin/bash $repo/tests/vm/guest.sh service
+	UNIT
+	exec /lib/systemd/systemd --unit=brig-vm.service
+fi
+
+BRIG_TIME_FACTOR=$(measure)
+export BRIG_TIME_FACTOR
+echo "# $(uname -r), $BRIG_TIME_FACTOR times slower than the host, security modules: $(cat /sys/kernel/security/lsm)"
+
+# Like a service manager: controllers on, everything else in a leaf.
+mkdir $cg/init.scope
+while read -r p; do echo "$p" >$cg/init.scope/cgroup.procs 2>/dev/null; done <$cg/cgroup.procs
+for c in cpu memory pids; do echo +$c >$cg/cgroup.subtree_control; done
+
+# A subtree for an ordinary user, as Delegate=yes would make it; the test itself starts in a leaf of it.
+mkdir -p $cg/user.slice $cg/user.slice/delegated
+for c in cpu memory pids; do echo +$c >$cg/user.slice/cgroup.subtree_control; done
+mkdir $cg/user.slice/delegated/session
+chown $user:$user $cg/user.slice/delegated $cg/user.slice/delegated/cgroup.{procs,threads,subtree_control} \
+	$cg/user.slice/delegated/session $cg/user.slice/delegated/session/cgroup.{procs,threads,subtree_control}
+
+smoke "root" tests/vm/smoke.sh root
+smoke "an ordinary user" bash -c 'echo $$ >/sys/fs/cgroup/user.slice/delegated/session/cgroup.procs && exec tests/vm/smoke.sh user'
 # shellcheck disable=SC2086 # a list
 tests/run.sh --tap ${suites:-unit escape} || bad=1
-echo "# guest exit $bad"
-sleep 0.5
-sync
-exec /run/busybox poweroff -f
+finish

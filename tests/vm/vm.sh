@@ -1,6 +1,7 @@
 #!/bin/bash
-# vm.sh [KERNEL...] - boots the distribution's own kernels (6.1, and 6.12 where apt has it) in
-# QEMU, with unified cgroup v2, and runs tests/vm/guest.sh there. Prints TAP.
+# vm.sh [GUEST...] - boots the distribution's own kernels (6.1, and 6.12 where apt has it) in
+# QEMU, with unified cgroup v2, and runs tests/vm/guest.sh there. Prints TAP. A guest is a kernel
+# version; "6.1/systemd" boots systemd as PID 1 and runs only the smoke test, as a service.
 #
 # No KVM: everything is emulated, a guest is some ten times slower than this machine, so all
 # suites run in one boot per kernel and the kernels run side by side. The guest's root is this
@@ -17,7 +18,7 @@ build=${BUILD_DIR:-$repo/build}
 cache=${BRIG_VM_CACHE:-$repo/build/vm}
 limit=${BRIG_VM_TIMEOUT:-840}
 virtiofsd=$(command -v virtiofsd || echo /usr/lib/qemu/virtiofsd)
-[ $# -gt 0 ] || set -- 6.1 6.12
+[ $# -gt 0 ] || set -- 6.1 6.12 6.1/systemd
 
 skip_all() { echo "1..0 # SKIP $*"; exit 0; }
 [ "$(uname -m)" = x86_64 ] || skip_all "needs x86_64: the guests are"
@@ -64,14 +65,19 @@ work_seconds() {
 }
 
 # ---- one boot -------------------------------------------------------------------
-boot() { # VERSION: TAP of the guest on stdout
-	local k=$cache/$1 t rc=0 sock status
+boot() { # VERSION[/systemd]: TAP of the guest on stdout
+	local k=$cache/${1%/*} mode=script t rc=0 sock status
+	[ "$1" = "${1%/*}" ] || mode=${1#*/}
+	if [ "$mode" = systemd ] && [ ! -x /lib/systemd/systemd ]; then
+		echo "ok - boot # SKIP needs systemd"
+		return
+	fi
 	t=$(mktemp -d "${TMPDIR:-/tmp}/brig-vm.XXXXXX") || return 1
 	# What differs from run to run rides in a second archive behind the first.
 	mkdir -p "$t/i/job" "$t/shown"
 	cp tests/vm/init "$t/i/init"
-	printf 'repo=%q\nbuild=%q\nhost_seconds=%q\nsuites=%q\nhost_now=%q\n' \
-		"$repo" "$build" "$(work_seconds)" "${BRIG_VM_SUITES:-}" "$(date +%s)" >"$t/i/job/conf"
+	printf 'repo=%q\nbuild=%q\nhost_seconds=%q\nsuites=%q\nhost_now=%q\nmode=%q\n' \
+		"$repo" "$build" "$(work_seconds)" "${BRIG_VM_SUITES:-}" "$(date +%s)" "$mode" >"$t/i/job/conf"
 	pack "$t/i" "$t/initrd2"
 	cat "$k/initrd" "$t/initrd2" >"$t/initrd"
 
@@ -128,14 +134,14 @@ boot() { # VERSION: TAP of the guest on stdout
 out=$(mktemp -d "${TMPDIR:-/tmp}/brig-vms.XXXXXX")
 trap 'rm -rf "$out"' EXIT
 for v; do
-	if why=$(fetch_kernel "$v"); then
-		boot "$v" >"$out/$v" &
+	if why=$(fetch_kernel "${v%/*}"); then
+		boot "$v" >"$out/${v/\//-}" &
 	else
-		echo "ok - boot # SKIP needs kernel-$v: $why" >"$out/$v"
+		echo "ok - boot # SKIP needs kernel-$v: $why" >"$out/${v/\//-}"
 	fi
 done
 wait
 for v; do
 	echo "# ---- Linux $v"
-	sed -E "/^1\.\.[0-9]+/d; s/^(not ok|ok)( [0-9]+)?( - )?/\1 - Linux $v: /" "$out/$v"
+	sed -E "/^1\.\.[0-9]+/d; s|^(not ok\|ok)( [0-9]+)?( - )?|\1 - Linux $v: |" "$out/${v/\//-}"
 done | awk '/^(not )?ok / { n++; sub(/ok - /, "ok " n " - ") } { print } /^not ok/ { bad = 1 } END { print "1.." n; exit bad }'

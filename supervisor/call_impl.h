@@ -1,0 +1,17 @@
+/* What call.c (the life of a call) and call_read.c (what comes out of its jail) share; nobody else includes this. */
+#ifndef BRIG_SUPERVISOR_CALL_IMPL_H
+#define BRIG_SUPERVISOR_CALL_IMPL_H
+
+#include "supervisor/call.h"
+
+/* What is read from one stream before others get their turn. */
+#define READ_CHUNK (64u << 10)
+
+/* Reads what is there, at most max bytes. Returns false at end of file or error. */
+bool call_read_stream(int fd, struct capture *into, size_t max);
+/* The same for the result frame; also false once the frame's fate is decided. */
+bool call_read_result(struct call *c, size_t max);
+/* Both streams, when nobody writes any more. */
+void call_read_rest(struct call *c);
+
+#endif

@@ -1,0 +1,122 @@
+/* What comes out of a jail, byte by byte hostile: two output streams and the
+ * result frame (jail/frame.h), each within its bound. */
+#include "supervisor/call_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* After the end, what is still in a pipe: its capacity is 64 KiB, 1 MiB where the tool enlarged it. */
+#define DRAIN_MAX (2u << 20)
+
+bool call_read_stream(int fd, struct capture *into, size_t max)
+{
+	char buf[READ_CHUNK];
+
+	for (size_t got = 0; got < max;) {
+		ssize_t n = read(fd, buf, sizeof(buf));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN;
+		if (n == 0)
+			return false;
+		capture_add(into, buf, (size_t)n);
+		got += (size_t)n;
+	}
+	return true;
+}
+
+/* The payload of a complete frame is hostile text: it counts only if it is what it must be. */
+static bool frame_valid(const struct call *c)
+{
+	struct json_error je;
+	unsigned flags = c->head.kind == RESULT_ERROR ? JSON_OBJECT : 0;
+
+	return json_check(c->result, c->result_len, flags, LIMIT_JSON_DEPTH + 1, &je) == 0;
+}
+
+static void frame_head_done(struct call *c)
+{
+	bool known = c->head.kind == RESULT_OK || c->head.kind == RESULT_ERROR;
+
+	if (c->head.magic != RESULT_MAGIC || !known) {
+		c->frame_bad = true;
+		return;
+	}
+	c->result_cap = c->head.kind == RESULT_OK ? c->limits.result_bytes : LIMIT_ERROR_BYTES;
+	c->result = malloc(c->result_cap + 1);
+	c->frame_bad = !c->result;
+}
+
+static void frame_payload_done(struct call *c)
+{
+	if (!frame_valid(c)) {
+		c->frame_bad = true;
+		return;
+	}
+	/* Answers are one line each. Outside of strings a line break is only white
+	 * space, and inside them the check refused it; left in, a tool could put a
+	 * whole forged answer on a line of its own. */
+	for (size_t i = 0; i < c->result_len; i++)
+		if (c->result[i] == '\n' || c->result[i] == '\r')
+			c->result[i] = ' ';
+	c->ev.frame_complete = true;
+	c->ev.frame_ok = c->head.kind == RESULT_OK;
+}
+
+/* Takes bytes of the result pipe: head, then payload; then nothing more counts. */
+static void frame_add(struct call *c, const char *bytes, size_t len)
+{
+	if (c->head_len < sizeof(c->head)) {
+		size_t n = sizeof(c->head) - c->head_len;
+		n = n < len ? n : len;
+		memcpy((char *)&c->head + c->head_len, bytes, n);
+		c->head_len += n;
+		bytes += n;
+		len -= n;
+		if (c->head_len < sizeof(c->head))
+			return;
+		frame_head_done(c);
+	}
+	if (c->frame_bad || c->ev.frame_complete || c->ev.result_over)
+		return;
+	uint64_t want = c->head.len - c->result_len;
+	size_t room = c->result_cap + 1 - c->result_len;
+	size_t n = len < want ? len : (size_t)want;
+	n = n < room ? n : room;
+	memcpy(c->result + c->result_len, bytes, n);
+	c->result_len += n;
+	/* Bytes that came are counted, not the length that the frame claims. */
+	if (c->result_len > c->result_cap)
+		c->ev.result_over = c->head.kind == RESULT_OK, c->frame_bad = !c->ev.result_over;
+	else if (c->result_len == c->head.len)
+		frame_payload_done(c);
+}
+
+bool call_read_result(struct call *c, size_t max)
+{
+	char buf[READ_CHUNK];
+
+	for (size_t got = 0; got < max && !c->ev.frame_complete && !c->ev.result_over;) {
+		ssize_t n = read(c->jail->result_fd, buf, sizeof(buf));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 && errno == EAGAIN;
+		frame_add(c, buf, (size_t)n);
+		got += (size_t)n;
+	}
+	return !c->ev.frame_complete && !c->ev.result_over;
+}
+
+void call_read_rest(struct call *c)
+{
+	if (!c->jail)
+		return;
+	if (c->jail->stdout_fd >= 0)
+		call_read_stream(c->jail->stdout_fd, &c->out, DRAIN_MAX);
+	if (c->jail->stderr_fd >= 0)
+		call_read_stream(c->jail->stderr_fd, &c->err, DRAIN_MAX);
+}

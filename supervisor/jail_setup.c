@@ -1,0 +1,284 @@
+/* The hand-shake of a starting jail, core's half: zygote, cgroup, layers, the look
+ * from outside, parking; and the filter's notifications afterwards. The jail's
+ * half is jail/enter.c, the order of records stands in jail/status.h. */
+#include "supervisor/jail_impl.h"
+
+#include "jail/base/fd.h"
+#include "supervisor/keeper_client.h"
+
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+static pid_t pidfd_pid(int pidfd)
+{
+	char path[48], text[512];
+	const char *at;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+	if (fd_read_file_at(AT_FDCWD, path, text, sizeof(text)) < 0)
+		return -1;
+	at = strstr(text, "Pid:");
+	return at ? (pid_t)strtol(at + 4, NULL, 10) : -1;
+}
+
+static void on_spawned(struct jail *j, const struct zygote_msg *msg, int *pidfd)
+{
+	struct keeper_reply reply;
+	struct status_rec go = { .magic = STATUS_MAGIC, .kind = STATUS_GO, .degraded = j->receipt.degraded };
+	struct err err;
+
+	if (msg->err) {
+		jail_fail_text(j, LAYER_USER, msg->err, "new namespaces for a jail");
+		/* There is no process whose end would be told. */
+		event_active(j->timer, EV_TIMEOUT, 0);
+		return;
+	}
+	j->fork_ns = msg->fork_ns;
+	j->pidfd = fd_take(pidfd);
+	j->pid = pidfd_pid(j->pidfd);
+	if (j->pid <= 0) {
+		jail_fail_text(j, LAYER_PID, ESRCH, "the jail's process");
+		return;
+	}
+	if (keeper_ask_slot(j->core->boot->keeper_fd, KP_CGROUP_JOIN, j->slot, j->pidfd, &reply, &err) < 0) {
+		jail_fail(j, LAYER_CGROUP, &err);
+		return;
+	}
+	if (j->state != JAIL_SPAWNING) { /* given up meanwhile */
+		(void)keeper_ask_slot(j->core->boot->keeper_fd, KP_CGROUP_KILL, j->slot, -1, &reply, NULL);
+		return;
+	}
+	j->state = JAIL_ENTERING;
+	if (fd_send(j->status_fd, &go, sizeof(go), NULL, 0) < 0)
+		jail_fail_text(j, LAYER_PID, EPIPE, "the jail left before it entered its layers");
+}
+
+/* RECV cannot block here: poll says that a request waits, and one whose sender
+ * has died since is answered with ENOENT (seccomp_notify_recv in kernel/seccomp.c). */
+static void take_notification(struct jail *j)
+{
+	struct seccomp_notif notif = { 0 };
+
+	if (ioctl(j->listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &notif) < 0) {
+		if (errno != EINTR && errno != EAGAIN && errno != ENOENT)
+			jail_event_close(&j->listener_ev, &j->listener_fd);
+		return;
+	}
+	if (j->denied)
+		return;
+	j->denied = true;
+	j->denied_arch = notif.data.arch;
+	j->denied_nr = notif.data.nr;
+	j->denied_pid = (pid_t)notif.pid;
+	jail_tell(j, JAIL_NEWS_DENIED);
+}
+
+static void on_notification(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
+{
+	jail_check_denied(arg);
+}
+
+void jail_check_denied(struct jail *j)
+{
+	struct pollfd p = { .fd = j->listener_fd, .events = POLLIN };
+
+	if (j->listener_fd < 0 || poll(&p, 1, 0) <= 0)
+		return;
+	if (p.revents & POLLIN)
+		take_notification(j);
+	else /* hang-up: nobody runs under the filter any more */
+		jail_event_close(&j->listener_ev, &j->listener_fd);
+}
+
+/* Every namespace must differ from the zygote's, or be missing by leave of the profile. */
+static bool namespaces_hold(struct jail *j)
+{
+	static const enum layer layers[NS_COUNT] = { LAYER_USER, LAYER_MOUNT, LAYER_NET, LAYER_PID,
+						     LAYER_IPC, LAYER_UTS, LAYER_CGROUP_NS, LAYER_TIME };
+
+	for (int i = 0; i < NS_COUNT; i++) {
+		if (j->receipt.namespaces & (1u << i))
+			continue;
+		if (!(j->zygote->spec->best_effort & LAYER_BIT(layers[i]))) {
+			jail_fail_text(j, layers[i], 0, "the jail shares this namespace with its zygote");
+			return false;
+		}
+		j->receipt.degraded |= LAYER_BIT(layers[i]);
+	}
+	return true;
+}
+
+static bool receipt_holds(struct jail *j)
+{
+	enum layer layer;
+	struct err err;
+
+	if (receipt_read(j->pid, j->zygote->spec, j->core->boot->as_root, &j->receipt, &layer, &err) < 0) {
+		jail_fail(j, layer, &err);
+		return false;
+	}
+	if (j->core->boot->as_root && j->receipt.host_uid != j->zygote->first_host_uid + j->slot) {
+		jail_fail_text(j, LAYER_USER, 0, "the jail runs under another slot's id");
+		return false;
+	}
+	return true;
+}
+
+static void on_inspected(struct jail *j, const struct zygote_msg *msg, int *fds, unsigned nfds)
+{
+	struct status_rec park = { .magic = STATUS_MAGIC, .kind = STATUS_PARK };
+
+	if (msg->err || nfds < 2) {
+		jail_fail_text(j, LAYER_SECCOMP, msg->err ? msg->err : EPROTO, "the notification listener");
+		return;
+	}
+	j->listener_fd = fd_take(&fds[0]);
+	j->tmp_fd = fd_take(&fds[1]);
+	jail_watch(j, j->listener_fd, &j->listener_ev, on_notification);
+	j->receipt.namespaces = msg->namespaces;
+	if (!namespaces_hold(j) || !receipt_holds(j))
+		return;
+	j->state = JAIL_PARKING;
+	if (fd_send(j->status_fd, &park, sizeof(park), NULL, 0) < 0)
+		jail_fail_text(j, LAYER_PID, EPIPE, "the jail left before it parked");
+}
+
+static void jail_drain_status(struct jail *j);
+
+void jail_zygote_msg(struct zygote *z, const struct zygote_msg *msg, int *fds, unsigned nfds)
+{
+	struct jail *j;
+
+	LIST_FOREACH(j, &z->core->jails, link)
+		if (j->zygote == z && j->seq == msg->seq)
+			break;
+	if (!j)
+		return;
+	if (msg->kind == ZY_SPAWNED && j->pidfd < 0 && j->state != JAIL_WAITING) {
+		on_spawned(j, msg, &fds[0]);
+	} else if (msg->kind == ZY_INSPECTED && j->state == JAIL_LOCKED) {
+		on_inspected(j, msg, fds, nfds);
+	} else if (msg->kind == ZY_EXITED) {
+		jail_drain_status(j); /* FAILED and ENDED were sent before the end that we hear of */
+		if (j->state < JAIL_PARKED)
+			jail_fail_text(j, LAYER_PID, 0, "the jail died while it was being set up");
+		jail_ended(j, true, msg->wait_status);
+	}
+}
+
+void jail_zygote_changed(struct zygote *z)
+{
+	struct jail *j, *next;
+
+	for (j = LIST_FIRST(&z->core->jails); j; j = next) {
+		next = LIST_NEXT(j, link);
+		if (j->zygote != z)
+			continue;
+		if (z->state == ZYGOTE_READY && j->state == JAIL_WAITING) {
+			struct zygote_msg msg = { .kind = ZY_SPAWN, .seq = j->seq, .slot = j->slot };
+			int fds[ZSPAWN_FDS];
+
+			memcpy(fds, j->child_fds, sizeof(fds));
+			j->state = JAIL_SPAWNING;
+			zygote_send(z, &msg, fds, ZSPAWN_FDS);
+			for (int i = 0; i < ZSPAWN_FDS; i++)
+				j->child_fds[i] = fd_close(j->child_fds[i]);
+		} else if (z->state == ZYGOTE_DEAD && j->state != JAIL_GONE) {
+			/* Its PID namespace died with it: no process of this jail is left. */
+			j->internal = !z->start_failed;
+			if (j->state < JAIL_PARKED)
+				jail_fail(j, z->failed_layer, &z->why);
+			j->why = z->why;
+			if (j->timer)
+				event_active(j->timer, EV_TIMEOUT, 0);
+			if (j->state < JAIL_DYING)
+				jail_kill(j);
+		}
+	}
+}
+
+/* ---- from the jail ---- */
+
+static void on_locked(struct jail *j, const struct status_rec *rec)
+{
+	struct zygote_msg msg = { .kind = ZY_INSPECT, .seq = j->seq, .listener_fd = rec->listener_fd };
+
+	if (rec->degraded & ~j->zygote->spec->best_effort) {
+		jail_fail_text(j, LAYER_USER, EPROTO, "a layer is missing that the profile requires");
+		return;
+	}
+	j->receipt.degraded |= rec->degraded;
+	j->receipt.landlock_abi = rec->landlock_abi;
+	j->state = JAIL_LOCKED;
+	zygote_send(j->zygote, &msg, NULL, 0);
+}
+
+static void on_parked(struct jail *j, const struct status_rec *rec)
+{
+	memcpy(j->stage_ns, rec->stage_ns, sizeof(j->stage_ns));
+	j->spawn_ns = core_now_ns() - j->spawn_ns;
+	if (j->counted) {
+		j->zygote->starting--;
+		j->zygote->parked++;
+	}
+	j->state = JAIL_PARKED;
+	event_del(j->timer);
+	/* An init above the tool still has its end of the socket: it tells how the tool ended. */
+	if (!(j->zygote->spec->flags & SPEC_INIT))
+		jail_event_close(&j->status_ev, &j->status_fd);
+	jail_tell(j, JAIL_NEWS_PARKED);
+}
+
+static void on_failed(struct jail *j, struct status_rec *rec)
+{
+	struct err e;
+	enum layer layer = rec->layer >= 0 && rec->layer < LAYER_COUNT ? (enum layer)rec->layer : LAYER_USER;
+
+	rec->op[STATUS_OP_MAX - 1] = '\0';
+	err_set(&e, ERR_HOST, rec->err, layer_name(layer), "%s: %s (%s)", rec->op, rec->err ? strerror(rec->err) : "refused",
+		stage_name((enum stage)(rec->stage < STAGE_COUNT ? rec->stage : STAGE_START)));
+	jail_fail(j, layer, &e);
+}
+
+/* Returns false when there is nothing more to read. */
+static bool take_status(struct jail *j)
+{
+	struct status_rec rec;
+	int r = j->status_fd < 0 ? 0 : fd_recv(j->status_fd, &rec, sizeof(rec), NULL, 0, NULL, MSG_DONTWAIT);
+
+	if (r == -EAGAIN)
+		return false;
+	if (r <= 0 || rec.magic != STATUS_MAGIC) {
+		/* The end itself is told by the zygote, with the wait status. */
+		if (j->status_ev)
+			event_free(take_ptr(j->status_ev));
+		return false;
+	}
+	if (rec.kind == STATUS_LOCKED && j->state == JAIL_ENTERING)
+		on_locked(j, &rec);
+	else if (rec.kind == STATUS_PARKED && j->state == JAIL_PARKING)
+		on_parked(j, &rec);
+	else if (rec.kind == STATUS_FAILED && j->state < JAIL_PARKED)
+		on_failed(j, &rec);
+	else if (rec.kind == STATUS_ENDED && j->state >= JAIL_PARKED && !j->tool_ended) {
+		j->tool_ended = j->exited = true;
+		j->wait_status = rec.err;
+	}
+	return true;
+}
+
+static void jail_drain_status(struct jail *j)
+{
+	while (take_status(j))
+		;
+}
+
+void jail_on_status(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
+{
+	jail_drain_status(arg);
+}
