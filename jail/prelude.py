@@ -345,6 +345,10 @@ def plain_str(text):
 def plain_list(values, above):
     out = []
     for value in (list if issubclass(type(values), list) else tuple).__iter__(values):
+        # Most of a large result is text: one call less for each.
+        if type(value) is str and value.isascii():
+            out.append(value)
+            continue
         try:
             out.append(plain(value, above))
         except Unfit as unfit:
@@ -356,9 +360,12 @@ def plain_list(values, above):
 def plain_dict(values, above):
     out = {}
     for key, value in dict.items(values):
-        text = plain_key(key)
+        text = key if type(key) is str and key.isascii() else plain_key(key)
         if text in out:
             raise Unfit(f"has two keys that both become {cut(json.dumps(text), 100)} in JSON")
+        if type(value) is str and value.isascii():
+            out[text] = value
+            continue
         try:
             out[text] = plain(value, above)
         except Unfit as unfit:

@@ -194,11 +194,23 @@ static PyObject *awaited(PyObject *value)
 	return result;
 }
 
+/* (code, namespace, keyword arguments). A profile may bring its own prelude: what it answers is checked. */
+static PyObject *job_new(PyObject *body, PyObject *args, PyObject *seed)
+{
+	PyObject *job = PyObject_CallFunctionObjArgs(g_steps[STEP_PREPARE], body, args, seed, NULL);
+
+	if (!job || (PyTuple_Check(job) && PyTuple_GET_SIZE(job) == 3 && PyCode_Check(PyTuple_GET_ITEM(job, 0)) &&
+		     PyDict_Check(PyTuple_GET_ITEM(job, 1)) && PyDict_Check(PyTuple_GET_ITEM(job, 2))))
+		return job;
+	Py_DECREF(job);
+	PyErr_SetString(PyExc_TypeError, "prepare() of the prelude did not answer (code, namespace, arguments)");
+	return NULL;
+}
+
 /* Body and run() are called from here, not from the prelude: below the tool's frames there is none. */
 static PyObject *tool_value(PyObject *body, PyObject *args, PyObject *seed)
 {
-	PyObject *job = PyObject_CallFunctionObjArgs(g_steps[STEP_PREPARE], body, args, seed, NULL);
-	PyObject *space, *done, *run, *none, *value = NULL;
+	PyObject *job = job_new(body, args, seed), *space, *done, *run, *none, *value = NULL;
 
 	if (!job)
 		return NULL;
@@ -249,7 +261,7 @@ static PyObject *error_payload(void)
 	if (trace)
 		PyException_SetTraceback(value, trace);
 	payload = step(STEP_DESCRIBE, value);
-	if (!payload) {
+	if (!payload || !PyBytes_CheckExact(payload)) {
 		PyErr_Clear();
 		payload = PyBytes_FromString("{\"type\":\"Error\",\"message\":\"the tool failed, and its error cannot be described\",\"traceback\":[]}");
 	}

@@ -54,8 +54,18 @@ static PyObject *exact_names(PyObject *names)
 	return tuple;
 }
 
+/* PyImport_Import() calls the __import__ of whatever frame is on top, with an
+ * empty list (statements pass None or a tuple), and takes the module from sys.modules, not
+ * from the answer. So C code (pickle looking for builtins or for the tool itself) can be
+ * served, and the frame gets nothing. */
+static bool called_from_c(PyObject *fromlist)
+{
+	return fromlist && PyList_CheckExact(fromlist) && PyList_GET_SIZE(fromlist) == 0;
+}
+
 /* Decides in Python, raises here: a traceback that the tool catches then holds no frame of the prelude. */
-static PyObject *import_checked(PyObject *name, PyObject *globals, PyObject *locals, PyObject *names, int level)
+static PyObject *import_checked(PyObject *name, PyObject *globals, PyObject *locals, PyObject *names, int level,
+				bool from_c)
 {
 	PyObject *refusal = PyObject_CallFunction(g_decide, "OOi", name, names, level);
 	PyObject *module = NULL;
@@ -64,6 +74,8 @@ static PyObject *import_checked(PyObject *name, PyObject *globals, PyObject *loc
 		return NULL;
 	if (refusal == Py_None)
 		module = PyImport_ImportModuleLevelObject(name, globals, locals, names, level);
+	else if (from_c && PyDict_Contains(PyImport_GetModuleDict(), name) == 1)
+		module = Py_NewRef(Py_None);
 	else
 		PyErr_SetImportError(refusal, name, NULL);
 	Py_DECREF(refusal);
@@ -81,7 +93,7 @@ static PyObject *gate_import(PyObject *Py_UNUSED(self), PyObject *args, PyObject
 	name = exact_str(raw_name);
 	names = name ? exact_names(fromlist) : NULL;
 	if (names)
-		module = import_checked(name, globals, locals, names, level);
+		module = import_checked(name, globals, locals, names, level, called_from_c(fromlist));
 	Py_XDECREF(name);
 	Py_XDECREF(names);
 	return module;

@@ -1,10 +1,9 @@
-/* Groups of single calls, over either back-end: make, join, kill, remove, sweep. */
+/* Groups of single calls, over either back-end: make, join, kill, remove. */
 #include "supervisor/cgroup.h"
 
 #include "jail/base/fd.h"
 #include "supervisor/cgroup_impl.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -17,8 +16,6 @@
 
 /* Members that die by SIGKILL leave within a scheduling round; a few rounds are for kernels without cgroup.kill. */
 #define KILL_ROUNDS 20
-/* What a dead supervisor left is dead already in all but rare cases. */
-#define SWEEP_WAIT_MS 500u
 
 static uint64_t now_ms(void)
 {
@@ -30,10 +27,15 @@ static uint64_t now_ms(void)
 
 static void usage_unknown(struct cgroup_usage *usage)
 {
-	*usage = (struct cgroup_usage){ CGROUP_UNKNOWN, CGROUP_UNKNOWN, CGROUP_UNKNOWN, CGROUP_UNKNOWN, CGROUP_UNKNOWN, CGROUP_UNKNOWN };
+	*usage = (struct cgroup_usage){ .cpu_us = CGROUP_UNKNOWN,
+					.memory_peak_bytes = CGROUP_UNKNOWN,
+					.processes_peak = CGROUP_UNKNOWN,
+					.oom_kills = CGROUP_UNKNOWN,
+					.pids_refused = CGROUP_UNKNOWN,
+					.processes = CGROUP_UNKNOWN };
 }
 
-static struct cgroup *group_alloc(struct cgroup_host *host)
+struct cgroup *cgroup_alloc(struct cgroup_host *host)
 {
 	struct cgroup *cg = calloc(1, sizeof(*cg));
 
@@ -47,7 +49,7 @@ static struct cgroup *group_alloc(struct cgroup_host *host)
 	return cg;
 }
 
-static void group_close(struct cgroup *cg)
+void cgroup_close(struct cgroup *cg)
 {
 	for (int i = 0; i < CGROUP_DIRS; i++)
 		fd_close(cg->dir[i]);
@@ -77,9 +79,10 @@ static int group_mkdir(struct cgroup *cg, struct err *err)
 	return 0;
 }
 
-int cgroup_new(struct cgroup_host *host, unsigned slot, const struct cgroup_limits *limits, struct cgroup **ret, struct err *err)
+int cgroup_new(struct cgroup_host *host, unsigned slot, const struct cgroup_limits *limits, struct cgroup **ret,
+	       struct err *err)
 {
-	struct cgroup *cg = group_alloc(host);
+	struct cgroup *cg = cgroup_alloc(host);
 	int r;
 
 	if (!cg)
@@ -91,7 +94,7 @@ int cgroup_new(struct cgroup_host *host, unsigned slot, const struct cgroup_limi
 			r = cg->ops->limit(cg, limits, err);
 		if (r < 0) {
 			group_rmdir(cg);
-			group_close(cg);
+			cgroup_close(cg);
 			return r;
 		}
 	}
@@ -272,62 +275,7 @@ int cgroup_free(struct cgroup **ptr, unsigned wait_ms, struct cgroup_usage *ret_
 			nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
 		}
 	}
-	group_close(cg);
+	cgroup_close(cg);
 	*ptr = NULL;
 	return 0;
-}
-
-/* "<lane>.<slot>.<serial>" of our instance; the lane goes to ret. */
-static bool name_lane(const struct cgroup_host *host, const char *name, char *ret, size_t cap)
-{
-	const char *dot = strchr(name, '.'), *dash = strchr(host->lane, '-');
-	size_t instance = dash ? (size_t)(dash - host->lane) + 1 : 0;
-
-	if (!dot || (size_t)(dot - name) >= cap || strncmp(name, host->lane, instance) != 0)
-		return false;
-	memcpy(ret, name, (size_t)(dot - name));
-	ret[dot - name] = '\0';
-	return ret[instance] != '\0' && strspn(ret + instance, "0123456789") == strlen(ret + instance);
-}
-
-static bool sweep_one(struct cgroup_host *host, const char *name)
-{
-	struct cgroup *cg = group_alloc(host);
-
-	if (!cg)
-		return false;
-	snprintf(cg->name, sizeof(cg->name), "%.63s", name);
-	for (int i = 0; i < CGROUP_DIRS; i++)
-		if (host->base[i] >= 0)
-			cg->dir[i] = openat(host->base[i], name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (any_dir(cg) >= 0 && cgroup_free(&cg, SWEEP_WAIT_MS, NULL) == 0)
-		return true;
-	group_close(cg);
-	return false;
-}
-
-int cgroup_sweep(struct cgroup_host *host, bool (*lane_alive)(const char *lane, void *arg), void *arg)
-{
-	int swept = 0;
-
-	for (int i = 0; i < CGROUP_DIRS; i++) {
-		int fd = host->base[i] < 0 ? -1 : openat(host->base[i], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-		if (!dir) {
-			fd_close(fd);
-			continue;
-		}
-		for (struct dirent *d; (d = readdir(dir));) {
-			char lane[sizeof(host->lane)];
-			if (d->d_type != DT_DIR || strlen(d->d_name) >= sizeof(host->hold) || strcmp(d->d_name, host->hold) == 0 ||
-			    !name_lane(host, d->d_name, lane, sizeof(lane)))
-				continue;
-			/* Asked after the name was seen: who made it held the lane, so a free lane means a dead owner. */
-			if (strcmp(lane, host->lane) != 0 && lane_alive(lane, arg))
-				continue;
-			swept += sweep_one(host, d->d_name);
-		}
-		closedir(dir);
-	}
-	return swept;
 }

@@ -51,6 +51,7 @@ struct cgroup_host {
 	int base[CGROUP_DIRS];  /* O_DIRECTORY descriptors of the brig directories, or -1; ours */
 	char lane[32];
 	uint64_t serial;        /* next group's; starts at the boot clock, so that no name is ever used twice */
+	unsigned enabled;       /* cgroup2: CGROUP_* that we enabled above the base, and disable again when the base goes */
 	char hold[64];          /* an empty group that keeps a leaving supervisor from removing the shared base */
 };
 
@@ -73,7 +74,8 @@ int cgroup_sweep(struct cgroup_host *host, bool (*lane_alive)(const char *lane, 
 /* Makes the group and sets its limits, each read back; a controller that is there
  * but refuses is an error (fail closed). Under CGROUP_NONE the group is a shell:
  * joining does nothing, all usage is CGROUP_UNKNOWN, killing answers -ENOTSUP. */
-int cgroup_new(struct cgroup_host *host, unsigned slot, const struct cgroup_limits *limits, struct cgroup **ret, struct err *err);
+int cgroup_new(struct cgroup_host *host, unsigned slot, const struct cgroup_limits *limits, struct cgroup **ret,
+	       struct err *err);
 /* Moves the process; pidfd proves that pid still is who it was. */
 int cgroup_join(struct cgroup *cg, int pidfd, pid_t pid, struct err *err);
 int cgroup_begin(struct cgroup *cg, struct err *err);

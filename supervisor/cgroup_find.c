@@ -29,19 +29,23 @@ static unsigned bits_read(int dir, const char *file)
 	return bits;
 }
 
+void cgroup_subtree_switch(int dir, unsigned bits, char sign)
+{
+	for (size_t i = 0; i < ARRAY_LEN(controllers); i++) {
+		char text[16];
+		if (!(bits & controllers[i].bit))
+			continue;
+		snprintf(text, sizeof(text), "%c%s", sign, controllers[i].name);
+		/* PRIV: on: leaves existing children unlimited; off: only what we switched on, and the kernel refuses
+		 * while a child still uses it. */
+		(void)fd_write_file_at(dir, "cgroup.subtree_control", text);
+	}
+}
+
 /* Enables what is not enabled yet; returns what holds afterwards. */
 static unsigned bits_enable(int dir, unsigned want)
 {
-	unsigned have = bits_read(dir, "cgroup.subtree_control");
-
-	for (size_t i = 0; i < ARRAY_LEN(controllers); i++) {
-		char text[16];
-		if (!(want & ~have & controllers[i].bit))
-			continue;
-		snprintf(text, sizeof(text), "+%s", controllers[i].name);
-		/* PRIV: only adds a controller for child groups, which leaves existing children unlimited. */
-		(void)fd_write_file_at(dir, "cgroup.subtree_control", text);
-	}
+	cgroup_subtree_switch(dir, want & ~bits_read(dir, "cgroup.subtree_control"), '+');
 	return bits_read(dir, "cgroup.subtree_control") & want;
 }
 
@@ -70,21 +74,28 @@ static bool is_writable(const char *path)
 	return stat(path, &st) == 0 && st.st_uid == geteuid() && faccessat(AT_FDCWD, procs, W_OK, AT_EACCESS) == 0;
 }
 
-/* First process of the group that is neither we nor our client, or 0. */
-static long foreign_member(int dir, pid_t client)
+struct members {
+	long foreign; /* a process that is neither we nor our client, or 0 */
+	bool us;      /* we or our client are in it */
+};
+
+static struct members members_read(int dir, pid_t client)
 {
 	char text[8192], *end;
+	struct members m = { 0, false };
 
 	if (fd_read_file_at(dir, "cgroup.procs", text, sizeof(text)) < 0)
-		return -1;
+		return m;
 	for (char *p = text; *p; p = *end ? end + 1 : end) {
 		unsigned long pid = strtoul(p, &end, 10);
 		if (end == p)
 			break;
-		if (pid != (unsigned long)getpid() && pid != (unsigned long)client)
-			return (long)pid;
+		if (pid == (unsigned long)getpid() || (client > 0 && pid == (unsigned long)client))
+			m.us = true;
+		else
+			m.foreign = (long)pid;
 	}
-	return 0;
+	return m;
 }
 
 static void leaf_move(int dir, pid_t client)
@@ -108,7 +119,6 @@ static bool v2_try(struct cgroup_host *host, const char *path, pid_t client)
 {
 	_cleanup_close_ int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	unsigned want, have;
-	long other = 0;
 
 	if (dir < 0)
 		return false;
@@ -119,20 +129,23 @@ static bool v2_try(struct cgroup_host *host, const char *path, pid_t client)
 		return false;
 	}
 	if ((want & ~have) && !is_true_root(dir)) {
-		other = foreign_member(dir, client);
-		if (other > 0) {
-			cgroup_why(host, "other processes (%ld) live in our group %s, so its controllers cannot be enabled", other, path);
+		struct members m = members_read(dir, client);
+		if (m.foreign) {
+			cgroup_why(host, "other processes (%ld) live in our group %s, so its controllers cannot be enabled",
+				   m.foreign, path);
 			return false;
 		}
-		leaf_move(dir, client);
+		if (m.us)
+			leaf_move(dir, client);
 	}
-	have = bits_enable(dir, want);
+	unsigned now = bits_enable(dir, want);
+	host->enabled = now & ~have;
 	int base = cgroup_base_open(path);
 	if (base < 0) {
 		cgroup_why(host, "cannot make %s/" CGROUP_BASE ": %s", path, strerror(-base));
 		return false;
 	}
-	host->controllers = bits_enable(base, have);
+	host->controllers = bits_enable(base, now);
 	if (!host->controllers) {
 		cgroup_why(host, "no controller can be enabled in %s/" CGROUP_BASE, path);
 		fd_close(base);
@@ -194,7 +207,8 @@ static bool user_try(struct cgroup_host *host, struct cgroup_mount *m, pid_t cli
 {
 	struct cgroup_mount scope;
 
-	if (cgroup_scope_enter() == 0 && cgroup_mount_find(NULL, &scope) && delegated_find(&scope) && v2_try(host, scope.own, client))
+	if (cgroup_scope_enter() == 0 && cgroup_mount_find(NULL, &scope) && delegated_find(&scope) &&
+	    v2_try(host, scope.own, client))
 		return true;
 	return ancestor_try(host, m, client);
 }

@@ -47,7 +47,8 @@ static int v1_base(const char *controller, struct cgroup_host *host)
 	struct cgroup_mount m;
 
 	if (!cgroup_mount_find(controller, &m)) {
-		cgroup_why(host, "the %s controller is mounted neither as cgroup2 nor as v1", controller ? controller : "cgroup2");
+		cgroup_why(host, "the %s controller is mounted neither as cgroup2 nor as v1",
+			   controller ? controller : "cgroup2");
 		return -ENOENT;
 	}
 	const char *parent = geteuid() == 0 ? m.point : m.own;
@@ -115,11 +116,16 @@ static void fix_fill(struct cgroup_host *host)
 {
 	if (host->fix[0] || (host->controllers == CGROUP_ALL && host->kind != CGROUP_NONE))
 		return;
-	if (geteuid() != 0)
-		snprintf(host->fix, sizeof(host->fix), "run it in a delegated scope: systemd-run --user --scope -p Delegate=yes brig ...");
+	if (geteuid() != 0 && cgroup_mount_find("memory", &(struct cgroup_mount){ 0 }))
+		snprintf(host->fix, sizeof(host->fix),
+			 "boot this host with cgroup v2 alone (systemd.unified_cgroup_hierarchy=1), or start brig as root");
+	else if (geteuid() != 0)
+		snprintf(host->fix, sizeof(host->fix),
+			 "run it in a delegated scope: systemd-run --user --scope -p Delegate=yes brig ...");
 	else
 		snprintf(host->fix, sizeof(host->fix),
-			 "give the container or service a writable cgroup of its own (Delegate=yes; docker: --cgroupns=private and a read-write /sys/fs/cgroup)");
+			 "give the container or service a writable cgroup of its own (Delegate=yes; "
+			 "docker: --cgroupns=private and a read-write /sys/fs/cgroup)");
 }
 
 int cgroup_host_open(struct cgroup_host *host, const char *lane, pid_t client)
@@ -144,8 +150,8 @@ int cgroup_host_open(struct cgroup_host *host, const char *lane, pid_t client)
 			snprintf(v2_why, sizeof(v2_why), "%s", host->why);
 			if (cgroup_v1_open(host))
 				host->kind = CGROUP_V1;
-			else if (v2_why[0])
-				snprintf(host->why, sizeof(host->why), "%s", v2_why);
+			else if (!cgroup_mount_find("memory", &(struct cgroup_mount){ 0 }))
+				snprintf(host->why, sizeof(host->why), "%s", v2_why); /* there is no v1 to speak of */
 		}
 		if (host->controllers == CGROUP_ALL)
 			host->why[0] = '\0';
@@ -165,10 +171,12 @@ void cgroup_host_close(struct cgroup_host *host)
 		if (host->base[i] < 0)
 			continue;
 		(void)unlinkat(host->base[i], host->hold, AT_REMOVEDIR);
-		/* The kernel refuses while anything is in it: another supervisor's hold, or what a dead one left. */
+		/* The kernel refuses while anything is in it: another supervisor's hold, or what a dead one left. It also
+		 * refuses the keeper at the top of a hierarchy (mode 0555, DAC_OVERRIDE given up): then the empty base stays. */
 		int parent = openat(host->base[i], "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (parent >= 0)
-			(void)unlinkat(parent, CGROUP_BASE, AT_REMOVEDIR);
+		/* With controllers on, a group takes no processes any more: give it back as it was. */
+		if (parent >= 0 && unlinkat(parent, CGROUP_BASE, AT_REMOVEDIR) == 0 && i == CGROUP_DIR_V2)
+			cgroup_subtree_switch(parent, host->enabled, '-');
 		fd_close(parent);
 		host->base[i] = fd_close(host->base[i]);
 	}

@@ -3,6 +3,7 @@
 #include "supervisor/call.h"
 #include "supervisor/client.h"
 #include "supervisor/jail.h"
+#include "supervisor/profile_cache.h"
 
 #include <grp.h>
 #include <signal.h>
@@ -53,6 +54,9 @@ static int drop_privilege(const struct core_boot *boot)
 	cap_free(none);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return die("no_new_privs");
+	/* The change of credentials cleared what the keeper had set; a keeper that died since shows as a closed keeper_fd. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return die("PDEATHSIG");
 	r = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0);
 	return r == 1 ? 0 : die("no_new_privs does not hold");
 }
@@ -64,6 +68,7 @@ static void free_all(struct core *core)
 	while ((z = LIST_FIRST(&core->zygotes)))
 		zygote_free(z);
 	client_close(core->client);
+	profile_cache_free(core->profiles);
 	event_base_free(core->base);
 }
 
@@ -90,8 +95,9 @@ int core_main(struct core_boot *boot)
 	if (r)
 		return r;
 	core.base = event_base_new();
+	core.profiles = profile_cache_new(boot->profiles);
 	keeper = core.base ? event_new(core.base, boot->keeper_fd, EV_READ | EV_PERSIST, on_keeper, &core) : NULL;
-	if (!keeper || event_add(keeper, NULL) < 0 || client_open(&core, boot->client_fd, &err) < 0)
+	if (!core.profiles || !keeper || event_add(keeper, NULL) < 0 || client_open(&core, boot->client_fd, &err) < 0)
 		return die("event loop");
 	event_base_dispatch(core.base);
 	event_free(keeper);

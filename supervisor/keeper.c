@@ -238,6 +238,9 @@ static void finish(struct keeper *k)
 		(void)waitpid(k->core_pid, NULL, 0);
 	}
 	k->core_sock = fd_close(k->core_sock);
+	for (unsigned i = 0; i < KEEPER_ZYGOTES; i++) /* all at once first, then one wait after the other */
+		if (k->zygotes[i].pidfd >= 0)
+			(void)syscall(SYS_pidfd_send_signal, k->zygotes[i].pidfd, SIGKILL, NULL, 0);
 	for (unsigned i = 0; i < KEEPER_ZYGOTES; i++)
 		(void)zygote_stop(&k->zygotes[i]);
 	for (unsigned i = 0; i < LIMIT_SLOTS; i++)

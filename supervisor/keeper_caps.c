@@ -21,8 +21,12 @@ static int keep_list(bool may_map, cap_value_t keep[KEEP_MAX])
 {
 	int n = 0;
 
-	if (!may_map)
-		return 0;
+	if (!may_map) {
+		/* Root of a small user namespace maps its own 0 on, which the kernel ties to this one (verify_root_map). */
+		if (geteuid() == 0)
+			keep[n++] = CAP_SETFCAP;
+		return n;
+	}
 	keep[n++] = CAP_SETUID; /* uid_map of a zygote: ids other than our own */
 	keep[n++] = CAP_SETGID; /* gid_map likewise, without denying setgroups */
 	keep[n++] = CAP_KILL;   /* core has an id of its own and may hang */
@@ -95,7 +99,8 @@ int keeper_caps_drop(bool may_map, struct err *err)
 	/* Without SETPCAP the bounding set stays; it only matters to an exec, and the keeper makes none. */
 	for (cap_value_t c = 0; may_bound == CAP_SET && CAP_IS_SUPPORTED(c); c++)
 		if (!listed(c, keep, n) && cap_drop_bound(c) < 0)
-			return err_set(err, ERR_HOST, errno, "keeper", "cannot drop capability %d from the bounding set: %s", (int)c, strerror(errno));
+			return err_set(err, ERR_HOST, errno, "keeper", "cannot drop capability %d from the bounding set: %s",
+				       (int)c, strerror(errno));
 	int r = sets_apply(keep, n, err);
 	return r < 0 ? r : sets_verify(keep, n, may_bound == CAP_SET, err);
 }

@@ -99,8 +99,8 @@ static int on_cgroup_new(struct keeper *k, struct request *q)
 
 	if (k->slots[q->msg->slot])
 		return err_set(q->err, ERR_BUG, EEXIST, "cgroup", "slot %u is in use", q->msg->slot);
-	if (l->memory_bytes < MEMORY_MIN || l->memory_bytes > MEMORY_MAX || l->pids < 1 || l->pids > PIDS_MAX || l->cpu_quota_pct < 1 ||
-	    l->cpu_quota_pct > CPU_PCT_MAX)
+	if (l->memory_bytes < MEMORY_MIN || l->memory_bytes > MEMORY_MAX || l->pids < 1 || l->pids > PIDS_MAX ||
+	    l->cpu_quota_pct < 1 || l->cpu_quota_pct > CPU_PCT_MAX)
 		return err_set(q->err, ERR_CALLER, EINVAL, "cgroup", "limits out of range");
 	q->reply->cgroup_kind = k->host.kind;
 	q->reply->controllers = k->host.controllers;

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #define INSTANCE_LEN 8
+#define TMP_NAMES 4u
 
 /* Opens (or makes, 0700) one directory that must be our own and no link. */
 static int dir_own(int at, const char *name, mode_t mode)
@@ -51,13 +52,14 @@ static int dir_open(struct err *err)
 		fd = dir_below("/run", "brig");
 	else if (runtime && runtime[0] == '/')
 		fd = dir_below(runtime, "brig");
-	if (fd < 0) {
-		snprintf(name, sizeof(name), "brig-%u", (unsigned)geteuid());
+	/* A name may be taken by someone else (another user namespace's same uid, or spite): the next one is as good. */
+	for (unsigned i = 0; fd < 0 && i < TMP_NAMES; i++) {
+		snprintf(name, sizeof(name), "brig-%u.%u", (unsigned)geteuid(), i);
 		fd = dir_below("/tmp", name);
 	}
 	if (fd >= 0)
 		return fd;
-	err_set(err, ERR_HOST, -fd, "lane", "no place for lane locks: neither %s nor /tmp/brig-%u is usable: %s",
+	err_set(err, ERR_HOST, -fd, "lane", "no place for lane locks: neither %s nor /tmp/brig-%u.* is usable: %s",
 		geteuid() == 0 ? "/run/brig" : "$XDG_RUNTIME_DIR/brig", (unsigned)geteuid(), strerror(-fd));
 	err_hint(err, "make one of them writable by this user and by nobody else");
 	return fd;
@@ -169,8 +171,8 @@ static int single_check(struct err *err)
 	if (!uid && !is_zero_outside("/proc/self/gid_map", getegid()))
 		return 0;
 	err_set(err, ERR_HOST, EPERM, "ids", "a jail would have to run with %s 0 of the host", uid ? "uid" : "gid");
-	err_hint(err, uid ? "start brig as an ordinary user, or as root with CAP_SETUID and CAP_SETGID and at least %u mapped ids" :
-			    "start brig with a primary group other than root's (%u ids are needed as root)", LANE_IDS);
+	err_hint(err, "start brig as an ordinary user whose primary group is not root's, or as root with CAP_SETUID, "
+		      "CAP_SETGID and at least %u mapped ids", LANE_IDS);
 	return -EPERM;
 }
 

@@ -153,7 +153,8 @@ static int search(const struct lane_ids_from *from, struct search *s, struct lan
 	if (fallback(s, ret))
 		return 0;
 	err_set(err, ERR_HOST, ENOSPC, "ids", "no %u free ids in a row are mapped in our user namespace", LANE_IDS);
-	err_hint(err, "map more ids into this container (at least %u above %u), or run as an ordinary user", LANE_IDS, FALLBACK_LOWEST);
+	err_hint(err, "map more ids into this container (at least %u above %u), or run as an ordinary user", LANE_IDS,
+		 FALLBACK_LOWEST);
 	return -ENOSPC;
 }
 

@@ -220,7 +220,8 @@ int main(int argc, char **argv)
 		return fflush(stdout) == 0 ? 0 : outcome_exit_status(OUTCOME_INTERNAL_ERROR);
 	}
 	if (o.private_fd < 0) {
-		fprintf(stderr, "brigd: running as a daemon is not there yet: only --private FD, as started by `brig run`; see brigd --help\n");
+		fprintf(stderr, "brigd: running as a daemon is not there yet: only --private FD, as started by `brig run`; "
+				"see brigd --help\n");
 		return EXIT_USAGE;
 	}
 	standard_fds();

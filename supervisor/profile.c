@@ -57,6 +57,19 @@ static int chain_parse(struct chain *chain, struct profile *p, const cJSON **ret
 	return r;
 }
 
+/* A profile of the store carries the name of its file, so that a name in a result leads to it. */
+static int check_file_name(const struct link *link, struct profile *p, struct err *err)
+{
+	const cJSON *name = cJSON_GetObjectItemCaseSensitive(link->tree, "name");
+	size_t n = strlen(name->valuestring);
+	char room[96];
+
+	if (strncmp(name->valuestring, link->file, n) == 0 && strcmp(link->file + n, ".json") == 0)
+		return 0;
+	return policy_error(&p->origins, name, err, "\"name\" is %s in the file %s", quoted(name->valuestring, room),
+			    link->file);
+}
+
 static int chain_follow(struct chain *chain, const struct profile_store *store, struct profile *p, const cJSON *next,
 			struct err *err)
 {
@@ -65,8 +78,6 @@ static int chain_follow(struct chain *chain, const struct profile_store *store, 
 	int r;
 
 	while (next) {
-		const cJSON *name;
-
 		snprintf(file_name, sizeof(file_name), "%s.json", next->valuestring);
 		file = store_find(store, file_name);
 		if (!file) {
@@ -85,11 +96,9 @@ static int chain_follow(struct chain *chain, const struct profile_store *store, 
 		r = chain_parse(chain, p, &next, err);
 		if (r < 0)
 			return r;
-		name = cJSON_GetObjectItemCaseSensitive(chain->links[chain->count - 1].tree, "name");
-		if (strncmp(name->valuestring, file->name, strlen(name->valuestring)) != 0 ||
-		    strcmp(file->name + strlen(name->valuestring), ".json") != 0)
-			return policy_error(&p->origins, name, err, "\"name\" is %s in the file %s",
-					    quoted(name->valuestring, room), file->name);
+		r = check_file_name(&chain->links[chain->count - 1], p, err);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
@@ -116,8 +125,8 @@ static int load_chain(struct chain *chain, const struct profile_store *store, bo
 	const cJSON *next = NULL, *name;
 	int r = chain_parse(chain, p, &next, err);
 
-	if (r == 0 && own)
-		r = check_own_name(store, &chain->links[0], p, err);
+	if (r == 0)
+		r = own ? check_own_name(store, &chain->links[0], p, err) : check_file_name(&chain->links[0], p, err);
 	if (r == 0)
 		r = chain_follow(chain, store, p, next, err);
 	if (r < 0)
@@ -176,9 +185,15 @@ int profile_load_text(const struct profile_store *store, const char *path, const
 	return load(store, base_name(path), text, len, true, ret, err);
 }
 
+struct profile *profile_ref(struct profile *profile)
+{
+	profile->refs++;
+	return profile;
+}
+
 void profile_free(struct profile *profile)
 {
-	if (!profile)
+	if (!profile || profile->refs-- > 0)
 		return;
 	cJSON_Delete(profile->tree);
 	free(profile->origins.at);

@@ -72,12 +72,14 @@ static void child_place_fds(struct child_args *a)
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (null < 0)
 		child_die(a->sync_fd, "open /dev/null");
-	/* Standard error stays the keeper's: a zygote that cannot even start Python has no other voice. Jails get their own. */
+	/* Standard error stays the keeper's: a zygote that cannot even start Python has no other voice. Jails get
+	 * their own. */
 	if (dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 || dup2(a->control_fd, ZYGOTE_FD_CONTROL) < 0 ||
 	    dup2(a->spec_fd, ZYGOTE_FD_SPEC) < 0 || dup2(lifeline, ZYGOTE_FD_LIFELINE) < 0)
 		child_die(a->sync_fd, "dup2");
 	/* Everything else is the keeper's: locks, cgroups, other zygotes. Two stay until exec closes them. */
-	int low = a->image_fd < a->sync_fd ? a->image_fd : a->sync_fd, high = a->image_fd < a->sync_fd ? a->sync_fd : a->image_fd;
+	int low = a->image_fd < a->sync_fd ? a->image_fd : a->sync_fd;
+	int high = a->image_fd < a->sync_fd ? a->sync_fd : a->image_fd;
 	if (close_range(ZYGOTE_FD_LIFELINE + 1, (unsigned)low - 1, 0) < 0 ||
 	    (low + 1 < high && close_range((unsigned)low + 1, (unsigned)high - 1, 0) < 0) ||
 	    close_range((unsigned)high + 1, ~0u, 0) < 0)
@@ -138,7 +140,7 @@ static int maps_write(pid_t pid, const struct lane *lane, struct err *err)
 	int r = 0;
 
 	if (lane->ranged) {
-		snprintf(uids, sizeof(uids), "0 %u 1\n1 %u %u\n", lane->first_id, lane->first_id + 2, LIMIT_SLOTS);
+		snprintf(uids, sizeof(uids), "0 %u 1\n1 %u %u\n", lane->first_id, lane->first_id + 2, (unsigned)LIMIT_SLOTS);
 		snprintf(gids, sizeof(gids), "%s", uids);
 	} else {
 		snprintf(uids, sizeof(uids), "0 %u 1\n", lane->uid);
@@ -171,7 +173,8 @@ static int start_wait(int sync_fd, struct err *err)
 static pid_t zygote_clone(int *ret_pidfd)
 {
 	struct clone_args args = {
-		.flags = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_PIDFD,
+		.flags = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
+			 CLONE_NEWCGROUP | CLONE_PIDFD,
 		.pidfd = (uintptr_t)ret_pidfd,
 		.exit_signal = SIGCHLD,
 	};
@@ -183,14 +186,15 @@ static pid_t zygote_clone(int *ret_pidfd)
 static void clone_hint(struct err *err, int code)
 {
 	if (code == EPERM || code == EACCES)
-		err_hint(err, "allow user namespaces: sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0, "
-			      "or a seccomp profile of the container that permits clone3 and unshare");
+		err_hint(err, "allow user namespaces: sysctl kernel.unprivileged_userns_clone=1, "
+			      "kernel.apparmor_restrict_unprivileged_userns=0, or a seccomp profile of the container that "
+			      "permits clone3 and unshare");
 	else if (code == ENOSPC || code == EUSERS)
 		err_hint(err, "raise user.max_user_namespaces (and the other user.max_*_namespaces)");
 }
 
-int zygote_start(struct zygote *ret, const struct lane *lane, int image_fd, int spec_fd, int control_fd, const int lifeline[2],
-		 uint32_t gen, struct err *err)
+int zygote_start(struct zygote *ret, const struct lane *lane, int image_fd, int spec_fd, int control_fd,
+		 const int lifeline[2], uint32_t gen, struct err *err)
 {
 	int sync[2] = { -1, -1 }, pidfd = -1;
 

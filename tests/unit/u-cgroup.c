@@ -2,6 +2,7 @@
 #include "supervisor/cgroup.h"
 
 #include "jail/base/fd.h"
+#include "supervisor/cgroup_impl.h"
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -291,6 +292,40 @@ static void test_a_process_that_ended_cannot_join(void **state UNUSED)
 	assert_int_equal(cgroup_free(&cg, 2000, NULL), 0);
 }
 
+/* Older hosts: no v2 leaf to kill by and to count CPU time with. */
+static void test_v1_alone_kills_and_counts_too(void **state UNUSED)
+{
+	struct cgroup_mount acct;
+	struct cgroup_usage usage;
+	struct cgroup *cg = NULL;
+	struct err err;
+	char c[3];
+
+	needs_host();
+	if (host.kind != CGROUP_V1)
+		SKIP_NEEDS("cgroup-v1");
+	struct cgroup_host bare = host;
+	bare.base[CGROUP_DIR_V2] = -1;
+	assert_true(cgroup_mount_find("cpuacct", &acct));
+	bare.base[CGROUP_DIR_CPUACCT] = cgroup_base_open(acct.point);
+	assert_true(bare.base[CGROUP_DIR_CPUACCT] >= 0);
+
+	assert_int_equal(cgroup_new(&bare, 2, &usual, &cg, &err), 0);
+	struct member hidden = member_fork(deed_hide), burner = member_fork(deed_burn);
+	join(cg, &hidden);
+	join(cg, &burner);
+	member_go(&burner);
+	assert_int_equal(member_wait(&burner), 0);
+	member_go(&hidden);
+	assert_int_equal(fd_read_all(hidden.back, c, 3), 0);
+	assert_int_equal(cgroup_kill(cg), 0);
+	assert_true(WIFSIGNALED(member_wait(&hidden)));
+	assert_int_equal(cgroup_free(&cg, 2000, &usage), 0);
+	assert_in_range(usage.cpu_us, 150000, 2000000);
+	(void)unlinkat(AT_FDCWD, "/sys/fs/cgroup/cpuacct/brig", AT_REMOVEDIR);
+	close(bare.base[CGROUP_DIR_CPUACCT]);
+}
+
 static bool exists(const struct cgroup_host *h, const char *name)
 {
 	for (int i = 0; i < CGROUP_DIRS; i++)
@@ -410,6 +445,7 @@ int main(void)
 		cmocka_unit_test(test_cpu_time_is_counted),
 		cmocka_unit_test(test_cpu_quota_slows_down),
 		cmocka_unit_test(test_kill_reaches_stopped_and_orphaned_members),
+		cmocka_unit_test(test_v1_alone_kills_and_counts_too),
 		cmocka_unit_test(test_a_process_that_ended_cannot_join),
 		cmocka_unit_test(test_sweep_takes_only_what_dead_supervisors_left),
 		cmocka_unit_test(test_the_base_stays_while_another_uses_it),

@@ -1,0 +1,131 @@
+#!/usr/bin/python3
+"""Fails each call of a starting jail in turn: the tool never starts, the layer is named, nothing is left.
+
+    run.py [--errno NAME[,NAME]] [--only NUMBER] [--verbose]
+
+The calls are counted first, then each of them fails once for each errno (tests/fault/libshim.c). Attempts of the verify
+step, which must fail, are made to look as if they succeeded instead. A call that may fail without harm stands in HARMLESS
+with the reason; a protection that the profile allows to be missing must be in the receipt's `degraded`.
+"""
+import argparse
+import errno
+import os
+import re
+import struct
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE) + '/integration')
+sys.dont_write_bytecode = True
+from libbrig import BUILD, FACTOR, Suite  # noqa: E402
+
+OFF, COUNT, NAME, FAIL, SUCCEED = range(5)
+MAGIC = b'BRIG-FAULT-PLAN-001\0'
+BUDGET = 170 * FACTOR
+
+# (call, stage, errno or '') -> why the jail may go on.
+HARMLESS = {}
+
+
+class Zygote:
+    """The program with a plan in it, beside a copy of brig and brigd: brigd takes its zygote from where it lies."""
+
+    def __init__(self, t):
+        with open(BUILD + '/tests/fault/zygote', 'rb') as f:
+            self.image = f.read()
+        assert self.image.count(MAGIC) == 1
+        self.at = self.image.index(MAGIC) + len(MAGIC)
+        t.brig = t.user_brig()
+        self.path = os.path.dirname(t.brig) + '/brig-zygote'
+        os.unlink(self.path)
+        with open(self.path, 'wb') as f:
+            f.write(self.image)
+        os.chmod(self.path, 0o755)
+
+    def plan(self, mode, number=0, err=0):
+        with open(self.path, 'r+b') as f:
+            f.seek(self.at)
+            f.write(struct.pack('IIi', mode, number, err))
+
+
+def run(t, z, profile, mode, number=0, err=0):
+    z.plan(mode, number, err)
+    return t.run('def run(): return "the tool ran"', profile)
+
+
+def text_of(r):
+    return r.out + r.err
+
+
+def verdict(r):
+    """'' when the call ended as a failed set-up must, 'went on' when the tool ran, else what is wrong."""
+    if r.outcome == 'setup_failed':
+        what = r['cause.what'] or ''
+        if r.status != 6:
+            return 'exit %d' % r.status
+        if not what or 'the tool ran' in text_of(r):
+            return 'no cause: %s' % r
+        return ''
+    if r.outcome == 'ok':
+        return 'degraded' if r['receipt.degraded'] else 'went on'
+    return 'outcome %s: %s' % (r.outcome, r)
+
+
+def one(t, z, profile, number, err, name, stage):
+    verify = 'verify' in stage
+    r = run(t, z, profile, SUCCEED if verify and err is None else FAIL, number, getattr(errno, err or 'EIO'))
+    how = verdict(r)
+    label = '%d %s in "%s" %s' % (number, name, stage, err or 'succeeds')
+    if how in ('', 'degraded'):
+        return ''
+    for key in ((name, stage, err), (name, stage, ''), (name, '', '')):
+        if how == 'went on' and key in HARMLESS:
+            return ''
+    return '%s: %s' % (label, how)
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument('--errno', default='EIO,EPERM')
+    p.add_argument('--only', type=int, default=0)
+    p.add_argument('--verbose', action='store_true')
+    args = p.parse_args()
+    t = Suite()
+    if not os.path.exists(BUILD + '/tests/fault/zygote'):
+        print('1..0 # SKIP needs gcc (build/tests/fault/zygote, x86-64)')
+        return 0
+    z = Zygote(t)
+    begin = time.monotonic()
+    for kind, profile in (('with an init, procfs and shm', t.profile('fault', 'python')), ('as PID 1', t.profile('fault1', 'pure'))):
+        r = run(t, z, profile, OFF)
+        t.check('%s: the program without a plan runs the tool' % kind, r.outcome == 'ok' and r['result'] == 'the tool ran', r)
+        r = run(t, z, profile, COUNT)
+        m = re.search(r'calls=(\d+)', text_of(r))
+        total = int(m.group(1)) if m else 0
+        t.check('%s: %d calls between fork and park' % (kind, total), total > 50 and verdict(r) == '', r)
+        wrong, names, left = [], {}, 0
+        for number in range(1, total + 1):
+            if args.only and number != args.only:
+                continue
+            m = re.search(r'call=(\w+) stage=([^"\\]+?)(?:: |"|,|$)', text_of(run(t, z, profile, NAME, number)))
+            names[number] = m.groups() if m else ('?', '?')
+            if time.monotonic() - begin > BUDGET:
+                left += 1
+                continue
+            plans = args.errno.split(',') if kind.startswith('with') else args.errno.split(',')[:1]
+            if 'verify' in names[number][1]:
+                plans = [None]
+            for err in plans:
+                w = one(t, z, profile, number, err, *names[number])
+                if args.verbose:
+                    print('#', number, *names[number], err, w or 'stopped', flush=True)
+                if w:
+                    wrong.append(w)
+        t.check('%s: each of them fails: the tool does not start, the layer is named' % kind, not wrong and not left,
+                '\n'.join(wrong) + ('\n%d not tried, out of time' % left if left else ''))
+    return t.finish()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
