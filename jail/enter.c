@@ -1,4 +1,5 @@
-/* From clone to parked: the whole of a jail on one page. Each layer is a file of
+/* From clone to parked: the whole of a jail on one page. The network namespace is
+ * there already: the zygote makes one ahead for each jail (layer_net.c). Each layer is a file of
  * its own (layer_<name>.c) and tells there why it sits where it does; this table
  * is the only place where the order is written. */
 #include "jail/enter.h"
@@ -6,6 +7,16 @@
 #include "jail/init.h"
 #include "jail/layer.h"
 #include "jail/python.h"
+
+/* Until the zygote wrote the id map and core had us moved into the call's cgroup. */
+static void go_wait(struct layer_state *st)
+{
+	uint32_t gone = status_wait(STATUS_GO);
+
+	for (int layer = 0; layer < LAYER_COUNT; layer++)
+		if (gone & LAYER_BIT(layer))
+			layer_missing(st, (enum layer)layer, "core found it missing", 0);
+}
 
 /* clang-format off */
 static const struct step {
@@ -16,12 +27,12 @@ static const struct step {
 	{ STAGE_FDS,      layer_fds_apply },
 	/* Needs no privilege; no handler or key of the zygote's outlives it. */
 	{ STAGE_SESSION,  layer_session_apply },
+	/* All below needs the id map, and counts in the call's cgroup. */
+	{ STAGE_GO,       go_wait },
 	/* First use of the id map. Capabilities are kept; what the layers below make belongs to the jail's id. */
 	{ STAGE_USER,     layer_user_apply },
 	/* CAP_SYS_ADMIN. After core moved us into the call's cgroup (GO): that group becomes the root of all we see. */
 	{ STAGE_NAMES,    layer_names_apply },
-	/* CAP_NET_ADMIN to raise lo; netlink, which no filter allows. */
-	{ STAGE_NET,      layer_net_apply },
 	/* CAP_SYS_ADMIN. procfs before the pivot; after it the host's tree does not exist for us. */
 	{ STAGE_MOUNT,    layer_mount_apply },
 	/* After the layers that open many descriptors, before prlimit is filtered. */
@@ -101,10 +112,6 @@ void jail_enter(const struct jail_boot *boot)
 	struct layer_state st = { .boot = boot, .spec = boot->spec, .listener_fd = -1 };
 
 	status_open(boot->fds[ZSPAWN_STATUS]);
-	stage_enter(STAGE_GO);
-	for (uint32_t gone = status_wait(STATUS_GO), layer = 0; layer < LAYER_COUNT; layer++)
-		if (gone & LAYER_BIT(layer))
-			layer_missing(&st, layer, "core found it missing", 0);
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
 		stage_enter(steps[i].stage);
 		steps[i].apply(&st);

@@ -25,13 +25,16 @@ void layer_fds_apply(struct layer_state *st);     /* only the declared descripto
 void layer_session_apply(struct layer_state *st); /* setsid, no tty, empty keyring, signals reset */
 void layer_user_apply(struct layer_state *st);    /* groups, gid, uid: the mapped id, provably for good */
 void layer_names_apply(struct layer_state *st);   /* uts names, cgroup namespace */
-void layer_net_apply(struct layer_state *st);     /* empty; lo up if asked (libnl) */
 void layer_mount_apply(struct layer_state *st);   /* root, tmpfs, proc, pivot */
 void layer_rlimit_apply(struct layer_state *st);
 void layer_privs_apply(struct layer_state *st);   /* no_new_privs, dumpable, MDWE, speculation */
 void layer_caps_apply(struct layer_state *st);    /* bounding, securebits, ambient, empty sets (libcap) */
 void layer_landlock_apply(struct layer_state *st);
 void layer_seccomp_apply(struct layer_state *st);
+
+/* The zygote's part of the net layer, ahead of each clone: enters a new, empty, checked network namespace.
+ * NULL, or what failed (errno; 0 where the namespace was not as it must be). */
+const char *net_make(bool lo_up);
 
 /* Attempts that must fail now, for each layer that can be tried from inside; dies where one succeeds. Before seccomp. */
 void verify_inside(struct layer_state *st);

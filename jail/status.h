@@ -25,12 +25,11 @@
 /* Set-up stages in order, for error records and for the bench's cost table. */
 #define STAGE_LIST(X)                                \
 	X(STAGE_START, "start")                      \
-	X(STAGE_GO, "wait for id map and cgroup")    \
 	X(STAGE_FDS, "descriptors")                  \
 	X(STAGE_SESSION, "session and keyring")      \
+	X(STAGE_GO, "wait for id map and cgroup")    \
 	X(STAGE_USER, "user and groups")             \
 	X(STAGE_NAMES, "uts, cgroup namespace")      \
-	X(STAGE_NET, "network namespace")            \
 	X(STAGE_MOUNT, "root file system")           \
 	X(STAGE_RLIMIT, "resource limits")           \
 	X(STAGE_PRIVS, "no_new_privs, mdwe, speculation") \

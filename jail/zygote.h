@@ -16,6 +16,7 @@ struct zygote_child {
 	uint64_t seq;
 	pid_t pid;
 	int pidfd; /* -1: no jail in this slot */
+	uint64_t net; /* inode number of the network namespace made for it */
 };
 
 struct zygote {
@@ -26,6 +27,7 @@ struct zygote {
 	int root_fd;    /* "/" of the zygote: proc and newroot */
 	int newroot_fd; /* base root of the jails */
 	bool ranged;    /* one id for each slot; else (rootless) all share ours */
+	bool net_ready; /* own_ns[NS_NET] is new, checked, and waits for the next jail */
 	uint64_t own_ns[NS_COUNT]; /* inode numbers */
 	struct zygote_child children[LIMIT_SLOTS];
 };
@@ -37,6 +39,8 @@ void zygote_fail(enum layer layer, const char *op, int err, const char *detail) 
 void zygote_root_build(struct zygote *zy);
 
 /* zygote_fork.c */
+/* Enters a new network namespace for the next jail. NULL, or what failed (errno). */
+const char *zygote_net_ahead(struct zygote *zy);
 void zygote_spawn(struct zygote *zy, const struct zygote_msg *msg, int fds[ZSPAWN_FDS]);
 void zygote_inspect(struct zygote *zy, const struct zygote_msg *msg);
 /* Inode number of a namespace of a process ("self" or a number), 0 if it cannot be read. */

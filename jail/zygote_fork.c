@@ -1,6 +1,7 @@
 /* Making a jail's first process, its id maps, and looking at it from outside. */
 #include "jail/base/fd.h"
 #include "jail/enter.h"
+#include "jail/layer.h"
 #include "jail/python.h"
 #include "jail/zygote.h"
 
@@ -117,7 +118,7 @@ static uint64_t now_ns(void)
 static pid_t fork_jail(int *ret_pidfd)
 {
 	struct clone_args args = {
-		.flags = CLONE_PIDFD | CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS,
+		.flags = CLONE_PIDFD | CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS,
 		.pidfd = (uint64_t)(uintptr_t)ret_pidfd,
 		.exit_signal = SIGCHLD,
 	};
@@ -158,8 +159,11 @@ static int child_make(struct zygote *zy, const struct zygote_msg *msg, int fds[Z
 	uint64_t begin;
 	pid_t pid;
 
+	if (!zy->net_ready && zygote_net_ahead(zy))
+		return errno ? -errno : -EPROTO;
 	python_before_fork();
 	begin = now_ns();
+	zy->net_ready = false;
 	pid = fork_jail(&pidfd);
 	if (pid == 0)
 		child_start(zy, fds);
@@ -175,8 +179,19 @@ static int child_make(struct zygote *zy, const struct zygote_msg *msg, int fds[Z
 		fd_close(pidfd);
 		return r;
 	}
-	*child = (struct zygote_child){ .seq = msg->seq, .pid = pid, .pidfd = pidfd };
+	*child = (struct zygote_child){ .seq = msg->seq, .pid = pid, .pidfd = pidfd, .net = zy->own_ns[NS_NET] };
 	return 0;
+}
+
+const char *zygote_net_ahead(struct zygote *zy)
+{
+	const char *wrong = net_make(zy->spec->flags & SPEC_LO_UP);
+
+	if (wrong)
+		return wrong;
+	zy->own_ns[NS_NET] = zygote_ns_id(zy, "self", NS_NET);
+	zy->net_ready = true;
+	return NULL;
 }
 
 void zygote_spawn(struct zygote *zy, const struct zygote_msg *msg, int fds[ZSPAWN_FDS])
@@ -195,6 +210,9 @@ void zygote_spawn(struct zygote *zy, const struct zygote_msg *msg, int fds[ZSPAW
 		fds[i] = fd_close(fds[i]);
 	answer.err = -r;
 	zygote_send(&answer, &zy->children[msg->slot].pidfd, r < 0 ? 0 : 1);
+	/* Off the path: core is busy with the new jail. If it fails, the next spawn tries again and says so. */
+	if (!zy->net_ready)
+		(void)zygote_net_ahead(zy);
 }
 
 static struct zygote_child *child_find(struct zygote *zy, uint64_t seq)
@@ -203,6 +221,17 @@ static struct zygote_child *child_find(struct zygote *zy, uint64_t seq)
 		if (zy->children[i].pidfd >= 0 && zy->children[i].seq == seq)
 			return &zy->children[i];
 	return NULL;
+}
+
+/* The namespace that was made for this jail, and nobody else in it: not us, no other jail. */
+static bool net_is_own(const struct zygote *zy, const struct zygote_child *child, uint64_t id)
+{
+	if (id == 0 || id != child->net || id == zy->own_ns[NS_NET])
+		return false;
+	for (unsigned i = 0; i < LIMIT_SLOTS; i++)
+		if (&zy->children[i] != child && zy->children[i].pidfd >= 0 && zy->children[i].net == id)
+			return false;
+	return true;
 }
 
 void zygote_inspect(struct zygote *zy, const struct zygote_msg *msg)
@@ -223,7 +252,7 @@ void zygote_inspect(struct zygote *zy, const struct zygote_msg *msg)
 	snprintf(pid, sizeof(pid), "%d", (int)child->pid);
 	for (unsigned ns = 0; ns < NS_COUNT; ns++) {
 		uint64_t id = zygote_ns_id(zy, pid, ns);
-		if (id && id != zy->own_ns[ns])
+		if (ns == NS_NET ? net_is_own(zy, child, id) : id && id != zy->own_ns[ns])
 			answer.namespaces |= 1u << ns;
 	}
 	/* PRIV: the same rights; before the tool runs, so the path is what the mount layer made. It lets core ask how full /tmp is. */

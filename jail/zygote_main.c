@@ -188,6 +188,9 @@ int main(void)
 	time_namespace(zy);
 	for (unsigned ns = 0; ns < NS_COUNT; ns++)
 		zy->own_ns[ns] = zygote_ns_id(zy, "self", ns);
+	wrong = zygote_net_ahead(zy);
+	if (wrong)
+		zygote_fail(LAYER_NET, wrong, errno, NULL);
 	wrong = zygote_fds_check(zy, NULL, 0);
 	if (wrong)
 		zygote_fail(LAYER_FDS, "descriptor table", EBADF, wrong);

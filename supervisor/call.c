@@ -91,11 +91,12 @@ static void stop_reading(struct call *c)
 }
 
 /* A frame came whole: the usage, the filter's word and the limits are read while
- * the jail still stands, then it is killed and the answer does not wait for its funeral. */
+ * the jail still stands, and the answer does not wait for its funeral. */
 static void end_with_frame(struct call *c)
 {
 	struct jail *j = c->jail;
 	struct zygote *z = c->zygote;
+	unsigned warm = c->core->boot->warm;
 
 	c->ended_ns = core_now_ns();
 	stop_reading(c);
@@ -106,9 +107,10 @@ static void end_with_frame(struct call *c)
 	note_jail(c);
 	call_read_rest(c);
 	c->jail = NULL;
-	jail_abandon(j);
-	jail_refill(z, c->core->boot->warm);
+	j->fn = NULL;
 	call_answer(c);
+	jail_abandon(j);
+	jail_refill(z, warm);
 }
 
 /* Something outside ends the call: kill, then wait until the jail is gone. */
@@ -374,10 +376,8 @@ static int call_prepare(struct call *c, struct profile *profile, bool best_effor
 
 	c->limits = spec->limits;
 	snprintf(c->profile, sizeof(c->profile), "%s", profile_name(profile));
-	if (capture_init(&c->out, c->limits.stdout_bytes) < 0 || capture_init(&c->err, c->limits.stderr_bytes) < 0) {
-		profile_free(profile);
+	if (capture_init(&c->out, c->limits.stdout_bytes) < 0 || capture_init(&c->err, c->limits.stderr_bytes) < 0)
 		return err_set(&c->why, ERR_HOST, ENOMEM, "core", "no memory for the call's output");
-	}
 	r = zygote_get(c->core, profile, best_effort, &c->zygote, &c->why);
 	if (r < 0)
 		return r;
@@ -392,7 +392,6 @@ void call_start(struct core *core, struct profile *profile, const struct call_re
 	struct call *c = call_new(core, req, rpc_id, rpc_id_len);
 
 	if (!c) {
-		profile_free(profile);
 		client_answer_error(core->client, rpc_id, rpc_id_len, -32603, "no memory", NULL, NULL);
 		return;
 	}

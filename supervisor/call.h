@@ -60,7 +60,7 @@ struct call {
 	uint64_t stage_ns[STAGE_COUNT], spawn_ns, fork_ns;
 };
 
-/* Takes the profile. The answer goes to the core's client when the call ends; rpc_id is copied. */
+/* The answer goes to the core's client when the call ends; rpc_id is copied. */
 void call_start(struct core *core, struct profile *profile, const struct call_request *req, const char *rpc_id, size_t rpc_id_len);
 /* Ends it as cancelled. */
 void call_cancel(struct call *call);

@@ -51,6 +51,7 @@ struct cgroup_host {
 	int base[CGROUP_DIRS];  /* O_DIRECTORY descriptors of the brig directories, or -1; ours */
 	char lane[32];
 	uint64_t serial;        /* next group's; starts at the boot clock, so that no name is ever used twice */
+	unsigned enabled;       /* cgroup2: CGROUP_* that we enabled above the base, and disable again when the base goes */
 	char hold[64];          /* an empty group that keeps a leaving supervisor from removing the shared base */
 };
 

@@ -29,19 +29,23 @@ static unsigned bits_read(int dir, const char *file)
 	return bits;
 }
 
+void cgroup_subtree_switch(int dir, unsigned bits, char sign)
+{
+	for (size_t i = 0; i < ARRAY_LEN(controllers); i++) {
+		char text[16];
+		if (!(bits & controllers[i].bit))
+			continue;
+		snprintf(text, sizeof(text), "%c%s", sign, controllers[i].name);
+		/* PRIV: on: leaves existing children unlimited; off: only what we switched on, and the kernel refuses
+		 * while a child still uses it. */
+		(void)fd_write_file_at(dir, "cgroup.subtree_control", text);
+	}
+}
+
 /* Enables what is not enabled yet; returns what holds afterwards. */
 static unsigned bits_enable(int dir, unsigned want)
 {
-	unsigned have = bits_read(dir, "cgroup.subtree_control");
-
-	for (size_t i = 0; i < ARRAY_LEN(controllers); i++) {
-		char text[16];
-		if (!(want & ~have & controllers[i].bit))
-			continue;
-		snprintf(text, sizeof(text), "+%s", controllers[i].name);
-		/* PRIV: only adds a controller for child groups, which leaves existing children unlimited. */
-		(void)fd_write_file_at(dir, "cgroup.subtree_control", text);
-	}
+	cgroup_subtree_switch(dir, want & ~bits_read(dir, "cgroup.subtree_control"), '+');
 	return bits_read(dir, "cgroup.subtree_control") & want;
 }
 
@@ -134,13 +138,14 @@ static bool v2_try(struct cgroup_host *host, const char *path, pid_t client)
 		if (m.us)
 			leaf_move(dir, client);
 	}
-	have = bits_enable(dir, want);
+	unsigned now = bits_enable(dir, want);
+	host->enabled = now & ~have;
 	int base = cgroup_base_open(path);
 	if (base < 0) {
 		cgroup_why(host, "cannot make %s/" CGROUP_BASE ": %s", path, strerror(-base));
 		return false;
 	}
-	host->controllers = bits_enable(base, have);
+	host->controllers = bits_enable(base, now);
 	if (!host->controllers) {
 		cgroup_why(host, "no controller can be enabled in %s/" CGROUP_BASE, path);
 		fd_close(base);

@@ -174,8 +174,9 @@ void cgroup_host_close(struct cgroup_host *host)
 		/* The kernel refuses while anything is in it: another supervisor's hold, or what a dead one left. It also
 		 * refuses the keeper at the top of a hierarchy (mode 0555, DAC_OVERRIDE given up): then the empty base stays. */
 		int parent = openat(host->base[i], "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (parent >= 0)
-			(void)unlinkat(parent, CGROUP_BASE, AT_REMOVEDIR);
+		/* With controllers on, a group takes no processes any more: give it back as it was. */
+		if (parent >= 0 && unlinkat(parent, CGROUP_BASE, AT_REMOVEDIR) == 0 && i == CGROUP_DIR_V2)
+			cgroup_subtree_switch(parent, host->enabled, '-');
 		fd_close(parent);
 		host->base[i] = fd_close(host->base[i]);
 	}

@@ -59,6 +59,8 @@ bool cgroup_mount_find(const char *controller, struct cgroup_mount *ret);
 /* Each fills base[], controllers, why and fix; returns whether the back-end is of use. */
 bool cgroup_v2_open(struct cgroup_host *host, pid_t client);
 bool cgroup_v1_open(struct cgroup_host *host);
+/* Switches these CGROUP_* on ('+') or off ('-') for the children of a cgroup2 group; best effort. */
+void cgroup_subtree_switch(int dir, unsigned bits, char sign);
 /* Makes or opens `path`/brig; fd or -errno. */
 int cgroup_base_open(const char *path);
 void cgroup_why(struct cgroup_host *host, const char *fmt, ...) PRINTF_LIKE(2, 3);

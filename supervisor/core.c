@@ -3,6 +3,7 @@
 #include "supervisor/call.h"
 #include "supervisor/client.h"
 #include "supervisor/jail.h"
+#include "supervisor/profile_cache.h"
 
 #include <grp.h>
 #include <signal.h>
@@ -67,6 +68,7 @@ static void free_all(struct core *core)
 	while ((z = LIST_FIRST(&core->zygotes)))
 		zygote_free(z);
 	client_close(core->client);
+	profile_cache_free(core->profiles);
 	event_base_free(core->base);
 }
 
@@ -93,8 +95,9 @@ int core_main(struct core_boot *boot)
 	if (r)
 		return r;
 	core.base = event_base_new();
+	core.profiles = profile_cache_new(boot->profiles);
 	keeper = core.base ? event_new(core.base, boot->keeper_fd, EV_READ | EV_PERSIST, on_keeper, &core) : NULL;
-	if (!keeper || event_add(keeper, NULL) < 0 || client_open(&core, boot->client_fd, &err) < 0)
+	if (!core.profiles || !keeper || event_add(keeper, NULL) < 0 || client_open(&core, boot->client_fd, &err) < 0)
 		return die("event loop");
 	event_base_dispatch(core.base);
 	event_free(keeper);

@@ -16,6 +16,7 @@ struct client;
 struct core {
 	struct core_boot *boot;
 	struct event_base *base;
+	struct profile_cache *profiles;
 	struct client *client;           /* the private supervisor's one client */
 	LIST_HEAD(, zygote) zygotes;
 	LIST_HEAD(, jail) jails;

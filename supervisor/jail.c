@@ -14,6 +14,8 @@
 #define SETUP_MAX_S 30
 /* A killed PID namespace is gone in milliseconds. After this long something is stuck in the kernel, and the slot stays taken. */
 #define DEATH_MAX_S 10
+/* The answer is out and its reader awake by then; a refill costs a few milliseconds of one core. */
+#define REFILL_AFTER_US 1000
 
 const char *jail_state_name(enum jail_state state)
 {
@@ -260,7 +262,6 @@ static struct jail *jail_new(struct zygote *z, jail_fn fn, void *arg)
 int jail_spawn(struct zygote *z, jail_fn fn, void *arg, struct jail **ret, struct err *err)
 {
 	struct jail *j = jail_new(z, fn, arg);
-	struct keeper_reply reply;
 	int r;
 
 	if (!j || !j->timer) {
@@ -271,11 +272,7 @@ int jail_spawn(struct zygote *z, jail_fn fn, void *arg, struct jail **ret, struc
 	r = take_slot(j, err);
 	if (r == 0 && (r = make_channels(j)) < 0)
 		err_set(err, ERR_HOST, -r, "jail", "pipes for a jail: %s", strerror(-r));
-	if (r == 0)
-		r = make_cgroup(j, err);
 	if (r < 0) {
-		if (j->has_cgroup)
-			(void)keeper_ask_slot(z->core->boot->keeper_fd, KP_CGROUP_DEL, j->slot, -1, &reply, NULL);
 		jail_free(j);
 		return r;
 	}
@@ -285,8 +282,15 @@ int jail_spawn(struct zygote *z, jail_fn fn, void *arg, struct jail **ret, struc
 	j->counted = true;
 	z->starting++;
 	*ret = j;
+	/* The zygote clones while the keeper makes the group; the child waits for GO. */
 	if (z->state == ZYGOTE_READY)
 		jail_zygote_changed(z);
+	r = make_cgroup(j, err);
+	if (r < 0) {
+		*ret = NULL;
+		jail_abandon(j);
+		return r;
+	}
 	return 0;
 }
 
@@ -304,14 +308,28 @@ struct jail *jail_take_parked(struct zygote *z, jail_fn fn, void *arg)
 	return NULL;
 }
 
-void jail_refill(struct zygote *z, unsigned want)
+static void on_refill(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 {
+	struct zygote *z = arg;
 	struct jail *j;
 	struct err err;
 
-	while (z->state == ZYGOTE_READY && z->parked + z->starting < want)
+	while (z->state == ZYGOTE_READY && !z->core->leaving && z->parked + z->starting < z->want)
 		if (jail_spawn(z, NULL, NULL, &j, &err) < 0)
 			return;
+}
+
+void jail_refill(struct zygote *z, unsigned want)
+{
+	const struct timeval soon = { .tv_usec = REFILL_AFTER_US };
+
+	z->want = want;
+	if (want == 0 || z->state != ZYGOTE_READY)
+		return;
+	if (!z->refill)
+		z->refill = evtimer_new(z->core->base, on_refill, z);
+	if (z->refill)
+		evtimer_add(z->refill, &soon);
 }
 
 int jail_begin(struct jail *j, struct err *err)

@@ -63,7 +63,7 @@ struct jail {
 	uint64_t spawn_ns, fork_ns; /* SPAWN to PARKED; inside clone3 */
 };
 
-/* Starts one; news come to fn. On failure nothing is left. */
+/* Starts one; *ret is set before the first news comes to fn. On failure what was begun ends by itself, without news. */
 int jail_spawn(struct zygote *z, jail_fn fn, void *arg, struct jail **ret, struct err *err);
 /* A parked one for this zygote, or NULL. It is the caller's from now on. */
 struct jail *jail_take_parked(struct zygote *z, jail_fn fn, void *arg);
@@ -77,7 +77,7 @@ void jail_check_denied(struct jail *jail);
 void jail_kill(struct jail *jail);
 /* No more news to the owner; the jail is killed and cleaned up on its own. */
 void jail_abandon(struct jail *jail);
-/* Parked jails with nobody's name on them, up to `want` for this zygote. */
+/* Soon: parked jails with nobody's name on them, up to `want` for this zygote. */
 void jail_refill(struct zygote *z, unsigned want);
 /* The zygote became READY or died. */
 void jail_zygote_changed(struct zygote *z);

@@ -45,12 +45,10 @@ static void on_spawned(struct jail *j, const struct zygote_msg *msg, int *pidfd)
 		jail_fail_text(j, LAYER_PID, ESRCH, "the jail's process");
 		return;
 	}
+	if (j->state != JAIL_SPAWNING) /* given up meanwhile: its status socket is closed, so it leaves instead of entering */
+		return;
 	if (keeper_ask_slot(j->core->boot->keeper_fd, KP_CGROUP_JOIN, j->slot, j->pidfd, &reply, &err) < 0) {
 		jail_fail(j, LAYER_CGROUP, &err);
-		return;
-	}
-	if (j->state != JAIL_SPAWNING) { /* given up meanwhile */
-		(void)keeper_ask_slot(j->core->boot->keeper_fd, KP_CGROUP_KILL, j->slot, -1, &reply, NULL);
 		return;
 	}
 	j->state = JAIL_ENTERING;
@@ -194,10 +192,9 @@ void jail_zygote_changed(struct zygote *z)
 			if (j->state < JAIL_PARKED)
 				jail_fail(j, z->failed_layer, &z->why);
 			j->why = z->why;
-			if (j->timer)
-				event_active(j->timer, EV_TIMEOUT, 0);
-			if (j->state < JAIL_DYING)
-				jail_kill(j);
+			jail_kill(j);
+			/* Last: jail_kill() sets this timer, and there is nothing to wait for. */
+			event_active(j->timer, EV_TIMEOUT, 0);
 		}
 	}
 }
@@ -240,7 +237,7 @@ static void on_failed(struct jail *j, struct status_rec *rec)
 	enum layer layer = rec->layer >= 0 && rec->layer < LAYER_COUNT ? (enum layer)rec->layer : LAYER_USER;
 
 	rec->op[STATUS_OP_MAX - 1] = '\0';
-	err_set(&e, ERR_HOST, rec->err, layer_name(layer), "%s: %s (%s)", rec->op, rec->err ? strerror(rec->err) : "refused",
+	err_set(&e, ERR_HOST, rec->err, layer_name(layer), "%s: %s (%s)", rec->op, rec->err ? strerror(rec->err) : "it must not be so",
 		stage_name((enum stage)(rec->stage < STAGE_COUNT ? rec->stage : STAGE_START)));
 	jail_fail(j, layer, &e);
 }

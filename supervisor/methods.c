@@ -2,6 +2,7 @@
 
 #include "supervisor/call.h"
 #include "supervisor/client.h"
+#include "supervisor/profile_cache.h"
 #include "supervisor/trial.h"
 
 #include <stdio.h>
@@ -10,6 +11,7 @@
 
 /* The arguments may nest LIMIT_JSON_DEPTH deep inside the request and its params. */
 #define REQUEST_DEPTH (LIMIT_JSON_DEPTH + 2)
+#define DEFAULT_PROFILE "pure"
 #define SHOW_MAX (4u << 20)
 
 /* A request that json_check() accepted; slices point into the line. */
@@ -57,11 +59,9 @@ static int param_profile(struct core *core, const struct request *rq, struct pro
 	_cleanup_free_ char *text = param_string(rq, "params.profile_text", &text_len);
 	_cleanup_free_ char *path = param_string(rq, "params.profile_path", &path_len);
 
-	if (text)
-		return profile_load_text(core->boot->profiles, path ? path : "profile", text, text_len, ret, err);
 	if (name && strlen(name) != name_len)
 		return err_set(err, ERR_CALLER, EINVAL, "profile", "a profile name holds a NUL");
-	return profile_load(core->boot->profiles, name ? name : "pure", ret, err);
+	return profile_cache_get(core->profiles, name ? name : DEFAULT_PROFILE, path ? path : "profile", text, text_len, ret, err);
 }
 
 /* ---- run ---- */
@@ -125,6 +125,7 @@ static void method_run(struct core *core, const struct request *rq)
 		return;
 	}
 	call_start(core, profile, &cr, rq->id, rq->id_len);
+	profile_free(profile);
 }
 
 /* ---- profiles ---- */

@@ -185,9 +185,15 @@ int profile_load_text(const struct profile_store *store, const char *path, const
 	return load(store, base_name(path), text, len, true, ret, err);
 }
 
+struct profile *profile_ref(struct profile *profile)
+{
+	profile->refs++;
+	return profile;
+}
+
 void profile_free(struct profile *profile)
 {
-	if (!profile)
+	if (!profile || profile->refs-- > 0)
 		return;
 	cJSON_Delete(profile->tree);
 	free(profile->origins.at);

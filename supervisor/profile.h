@@ -25,6 +25,8 @@ struct profile;
 int profile_load(const struct profile_store *store, const char *name, struct profile **ret, struct err *err);
 /* One from a text of the caller's (brig run --profile FILE); its "extends" is looked up in the store. path is for messages. */
 int profile_load_text(const struct profile_store *store, const char *path, const char *text, size_t len, struct profile **ret, struct err *err);
+/* One more holder; each ends with profile_free(). */
+struct profile *profile_ref(struct profile *profile);
 void profile_free(struct profile *profile);
 
 const char *profile_name(const struct profile *profile);

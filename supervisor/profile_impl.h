@@ -26,6 +26,7 @@ struct origins {
 };
 
 struct profile {
+	unsigned refs;
 	char name[SPEC_NAME_MAX];
 	cJSON *tree; /* effective */
 	struct origins origins;

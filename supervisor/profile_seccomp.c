@@ -187,6 +187,8 @@ static int emit_generated(struct out *out, scmp_filter_ctx ctx)
 	n = read(read_fd, out->insns + out->len, room);
 	if (n < 0)
 		return -errno;
+	if (room == 0)
+		return -E2BIG;
 	if (n == 0 || (size_t)n % sizeof(struct sock_filter) != 0)
 		return -EIO;
 	if ((size_t)n == room && read(read_fd, &extra, 1) != 0)
@@ -222,8 +224,8 @@ int seccomp_compile(const struct seccomp_grants *grants, struct sock_filter *ins
 
 char *profile_syscall_name(uint32_t arch, int nr)
 {
-	/* SCMP_ARCH_* are AUDIT_ARCH_* by definition, but for x32, which shares x86-64's. */
-	char *name = seccomp_syscall_resolve_num_arch(arch, nr);
+	/* SCMP_ARCH_* are AUDIT_ARCH_* by definition, but for NATIVE (0, no architecture) and x32, which shares x86-64's. */
+	char *name = arch == SCMP_ARCH_NATIVE ? NULL : seccomp_syscall_resolve_num_arch(arch, nr);
 
 #ifdef X32_BIT
 	if (!name && arch == AUDIT_ARCH_X86_64 && ((uint32_t)nr & X32_BIT))

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define STATUS_CAP 8192    /* /proc/PID/status is under 2 KiB */
+#define TASKS_LOOKED 64    /* threads of a process that are looked at for a pending signal */
 #define MOUNTINFO_CAP 65536 /* SPEC_MOUNTS_MAX mounts of two paths, with room */
 
 /* The text behind "\nKEY:" in a status file, or NULL. */
@@ -179,28 +180,40 @@ void receipt_print(const struct receipt *r, struct jbuf *out)
 	jbuf_text(out, "}");
 }
 
-static bool task_pending(pid_t pid, const char *tid, int sig)
+static bool status_pending(const char *status, int sig)
 {
-	char status[STATUS_CAP], path[96];
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%s/status", pid, tid);
-	if (fd_read_file_at(AT_FDCWD, path, status, sizeof(status)) < 0)
-		return false;
 	uint64_t bits = field_number(status, "SigPnd", 16, 0) | field_number(status, "ShdPnd", 16, 0);
+
 	return bits & (UINT64_C(1) << (sig - 1));
 }
 
+static bool task_pending(pid_t pid, const char *tid, int sig)
+{
+	char status[STATUS_CAP], path[320];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%s/status", pid, tid);
+	return fd_read_file_at(AT_FDCWD, path, status, sizeof(status)) >= 0 && status_pending(status, sig);
+}
+
+/* One look at the main thread is enough for most: only a process of many threads is looked at one by one. */
 static bool process_pending(pid_t pid, int sig)
 {
-	char path[48];
+	char status[STATUS_CAP], path[48];
 	bool found = false;
 	struct dirent *d;
 
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	if (fd_read_file_at(AT_FDCWD, path, status, sizeof(status)) < 0)
+		return false;
+	if (status_pending(status, sig))
+		return true;
+	if (field_number(status, "Threads", 10, 1) < 2)
+		return false;
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	DIR *dir = opendir(path);
 	if (!dir)
 		return false;
-	for (int looked = 0; !found && looked < 64 && (d = readdir(dir)); looked++)
+	for (int looked = 0; !found && looked < TASKS_LOOKED && (d = readdir(dir)); looked++)
 		found = d->d_name[0] != '.' && task_pending(pid, d->d_name, sig);
 	closedir(dir);
 	return found;

@@ -167,6 +167,12 @@ static const struct syscall_entry files_write_entries[] = {
 	{ "fchmod", CHECK_MODE1, "tempfile, zipfile" },
 	{ "fchmodat", CHECK_MODE2, "os.chmod()" },
 	{ "umask", CHECK_NONE, "os.umask()" },
+	{ "setxattr", CHECK_NONE, "cp and install fail on any answer but success and ENOTSUP" },
+	{ "lsetxattr", CHECK_NONE, "the same" },
+	{ "fsetxattr", CHECK_NONE, "the same" },
+	{ "removexattr", CHECK_NONE, "the same" },
+	{ "lremovexattr", CHECK_NONE, "the same" },
+	{ "fremovexattr", CHECK_NONE, "the same" },
 	{ "utime", CHECK_NONE, "os.utime()" },
 	{ "utimes", CHECK_NONE, "os.utime()" },
 	{ "futimesat", CHECK_NONE, "os.utime()" },
@@ -291,6 +297,7 @@ static const struct syscall_fixed fixed[] = {
 	{ "io_uring_enter", FATE_ENOSYS, "the same" },
 	{ "io_uring_register", FATE_ENOSYS, "the same" },
 	{ "execveat", FATE_ENOSYS, "it runs what has no path; the C library falls back on /proc" },
+	{ "timer_create", FATE_ENOSYS, "its signal lies behind a pointer and could be SIGSYS; callers fall back on alarm" },
 	{ "memfd_secret", FATE_ENOSYS, "memory that the kernel cannot reclaim" },
 
 	/* refused whatever a profile says: the jail's own walls are made with them */
@@ -323,7 +330,6 @@ static const struct syscall_fixed fixed[] = {
 	{ "request_key", FATE_NEVER, "keyrings outlive the call" },
 	{ "keyctl", FATE_NEVER, "keyrings outlive the call" },
 	{ "memfd_create", FATE_NEVER, "programs without a path" },
-	{ "timer_create", FATE_NEVER, "its signal lies behind a pointer and could be SIGSYS" },
 	{ "mq_open", FATE_NEVER, "mq_notify can send any signal, SIGSYS too" },
 	{ "mq_notify", FATE_NEVER, "its signal lies behind a pointer and could be SIGSYS" },
 	{ "rt_sigqueueinfo", FATE_NEVER, "signals with a forged origin" },

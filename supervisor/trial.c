@@ -3,6 +3,7 @@
 #include "supervisor/client.h"
 #include "supervisor/doctor.h"
 #include "supervisor/jail.h"
+#include "supervisor/profile_cache.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +53,7 @@ static void on_jail(struct jail *j, enum jail_news news, void *arg)
 void trial_start(struct core *core, const char *rpc_id, size_t rpc_id_len)
 {
 	struct trial *t = calloc(1, sizeof(*t));
-	struct profile *profile;
+	struct profile *profile = NULL;
 	struct zygote *z;
 	struct err err = { 0 };
 
@@ -62,7 +63,8 @@ void trial_start(struct core *core, const char *rpc_id, size_t rpc_id_len)
 		return;
 	}
 	t->core = core;
-	if (profile_load(core->boot->profiles, TRIAL_PROFILE, &profile, &err) < 0 || zygote_get(core, profile, true, &z, &err) < 0 ||
+	if (profile_cache_get(core->profiles, TRIAL_PROFILE, NULL, NULL, 0, &profile, &err) < 0 || zygote_get(core, profile, true, &z, &err) < 0 ||
 	    jail_spawn(z, on_jail, t, &t->jail, &err) < 0)
 		trial_answer(t, NULL, err.where, err.detail);
+	profile_free(profile);
 }

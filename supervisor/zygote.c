@@ -31,13 +31,15 @@ static void zygote_die(struct zygote *z)
 
 static void start_failed(struct zygote *z, const struct zygote_msg *msg)
 {
-	char op[sizeof(msg->op)];
+	char op[sizeof(msg->op)], detail[sizeof(msg->detail)];
 
 	memcpy(op, msg->op, sizeof(op));
 	op[sizeof(op) - 1] = '\0';
+	memcpy(detail, msg->detail, sizeof(detail));
+	detail[sizeof(detail) - 1] = '\0';
 	z->failed_layer = msg->stage < LAYER_COUNT ? (enum layer)msg->stage : LAYER_MOUNT;
-	err_set(&z->why, ERR_HOST, msg->err, layer_name(z->failed_layer), "%s%s%s", op, msg->err ? ": " : "",
-		msg->err ? strerror(msg->err) : "");
+	err_set(&z->why, ERR_HOST, msg->err, layer_name(z->failed_layer), "%s%s%s%s%s", op, detail[0] ? " " : "", detail,
+		msg->err ? ": " : "", msg->err ? strerror(msg->err) : "");
 	zygote_die(z);
 }
 
@@ -109,38 +111,51 @@ static int zygote_start(struct zygote *z, struct err *err)
 	return 0;
 }
 
+static struct zygote *zygote_find(struct core *core, const struct profile *profile, bool best_effort)
+{
+	struct zygote *z;
+
+	LIST_FOREACH(z, &core->zygotes, link)
+		if (z->state != ZYGOTE_DEAD && z->best_effort == best_effort &&
+		    strcmp(profile_digest(z->profile), profile_digest(profile)) == 0)
+			return z;
+	return NULL;
+}
+
+static struct zygote *zygote_new(struct core *core, struct profile *profile, bool best_effort)
+{
+	struct zygote *z = calloc(1, sizeof(*z));
+
+	if (!z)
+		return NULL;
+	*z = (struct zygote){ .core = core, .gen = core->next_gen++, .control = -1, .best_effort = best_effort };
+	z->profile = profile_ref(profile);
+	LIST_INSERT_HEAD(&core->zygotes, z, link);
+	z->spec = malloc(sizeof(*z->spec));
+	if (!z->spec) {
+		zygote_free(z);
+		return NULL;
+	}
+	*z->spec = *profile_spec(profile);
+	if (best_effort)
+		z->spec->best_effort |= BEST_EFFORT_LAYERS;
+	return z;
+}
+
 int zygote_get(struct core *core, struct profile *profile, bool best_effort, struct zygote **ret, struct err *err)
 {
-	struct jail_spec *spec = malloc(sizeof(*spec));
-	struct zygote *z;
+	struct zygote *z = zygote_find(core, profile, best_effort);
 	int r;
 
-	if (!spec) {
-		profile_free(profile);
-		return err_set(err, ERR_HOST, ENOMEM, "zygote", "no memory");
-	}
-	*spec = *profile_spec(profile);
-	if (best_effort)
-		spec->best_effort |= BEST_EFFORT_LAYERS;
-	LIST_FOREACH(z, &core->zygotes, link)
-		if (z->state != ZYGOTE_DEAD && memcmp(z->spec, spec, sizeof(*spec)) == 0) {
-			free(spec);
-			profile_free(profile);
-			*ret = z;
-			return 0;
-		}
-	z = calloc(1, sizeof(*z));
 	if (!z) {
-		free(spec);
-		profile_free(profile);
-		return err_set(err, ERR_HOST, ENOMEM, "zygote", "no memory");
-	}
-	*z = (struct zygote){ .core = core, .gen = core->next_gen++, .control = -1, .profile = profile, .spec = spec };
-	LIST_INSERT_HEAD(&core->zygotes, z, link);
-	r = zygote_start(z, err);
-	if (r < 0) {
-		zygote_free(z);
-		return r;
+		z = zygote_new(core, profile, best_effort);
+		if (!z)
+			return err_set(err, ERR_HOST, ENOMEM, "zygote", "no memory");
+		r = zygote_start(z, err);
+		if (r < 0) {
+			zygote_free(z);
+			return r;
+		}
 	}
 	*ret = z;
 	return 0;
@@ -149,6 +164,8 @@ int zygote_get(struct core *core, struct profile *profile, bool best_effort, str
 void zygote_free(struct zygote *z)
 {
 	LIST_REMOVE(z, link);
+	if (z->refill)
+		event_free(z->refill);
 	if (z->readable)
 		event_free(z->readable);
 	fd_close(z->control);

@@ -15,16 +15,19 @@ struct zygote {
 	uint32_t gen;
 	int control;               /* SEQPACKET */
 	struct event *readable;
-	struct profile *profile;   /* owned */
+	struct profile *profile;   /* a reference of ours */
+	bool best_effort;          /* the caller's word for this zygote's jails */
 	struct jail_spec *spec;    /* owned copy: the profile's, with the caller's best_effort added */
 	uint32_t first_host_uid;
 	enum layer failed_layer;   /* DEAD: what stopped it */
 	bool start_failed;         /* DEAD before READY */
 	struct err why;
+	struct event *refill;      /* soon after a call, never in its way */
+	unsigned want;             /* parked jails to keep */
 	unsigned parked, starting; /* jails waiting for a call, and on their way there */
 };
 
-/* The zygote for this profile, started if there is none yet; takes the profile (freed if not needed). */
+/* The zygote for this profile, started if there is none yet; takes a reference of its own. */
 int zygote_get(struct core *core, struct profile *profile, bool best_effort, struct zygote **ret, struct err *err);
 /* Sends one message; a failure kills the zygote (its jails then end as internal_error). */
 void zygote_send(struct zygote *z, struct zygote_msg *msg, const int *fds, unsigned nfds);

@@ -185,7 +185,7 @@ static void namespaces_make(void)
 	static const struct {
 		const char *layer;
 		int flags;
-	} table[] = { { "net", CLONE_NEWNET }, { "pid", CLONE_NEWPID }, { "ipc", CLONE_NEWIPC } };
+	} table[] = { { "pid", CLONE_NEWPID }, { "ipc", CLONE_NEWIPC } };
 
 	/* Throw-away copies, for every run: a mount or a name of the attack's must not be the machine's. */
 	if (unshare(CLONE_NEWNS | CLONE_NEWUTS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
@@ -195,6 +195,8 @@ static void namespaces_make(void)
 	for (size_t i = 0; i < ARRAY_LEN(table); i++)
 		if (layer_is(table[i].layer) && unshare(table[i].flags) < 0)
 			fatal(table[i].layer);
+	if (layer_is("net") && net_make(false))
+		fatal("net_make");
 	if (layer_is("time"))
 		time_offsets();
 	if (layer_is("mount"))
@@ -223,8 +225,6 @@ static void layer_enter(struct layer_state *st)
 		layer_user_apply(st);
 	else if (layer_is("uts") || layer_is("cgroup_ns"))
 		layer_names_apply(st);
-	else if (layer_is("net"))
-		layer_net_apply(st);
 	else if (layer_is("mount"))
 		layer_mount_apply(st);
 	else if (layer_is("rlimit"))
@@ -237,7 +237,7 @@ static void layer_enter(struct layer_state *st)
 		layer_landlock_apply(st);
 	else if (layer_is("seccomp"))
 		layer_seccomp_apply(st);
-	else if (!layer_is("none") && !layer_is("pid") && !layer_is("ipc") && !layer_is("time") && !layer_is("cgroup"))
+	else if (!layer_is("none") && !layer_is("net") && !layer_is("pid") && !layer_is("ipc") && !layer_is("time") && !layer_is("cgroup"))
 		fatal("unknown layer");
 }
 

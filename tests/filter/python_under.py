@@ -25,7 +25,7 @@ def compute():
     assert len({uuid.uuid4() for _ in range(10)}) == 10 and hashlib.sha256(b'').hexdigest()[:4] == 'e3b0'
     bytearray(64 << 20)
     [str(i) * 50 for i in range(200000)]
-    os.uname(), os.cpu_count(), os.getpid(), os.times(), os.isatty(0)
+    os.uname(), os.cpu_count(), os.getpid(), os.isatty(0)
     try:
         os.get_terminal_size(0)
     except OSError:

@@ -319,7 +319,9 @@ static void jail_run(void (*what)(int), struct jail_run *run)
 	boot.fds[ZSPAWN_REQUEST] = request[0];
 	boot.fds[ZSPAWN_RESULT] = result[1];
 	boot.fds[ZSPAWN_STATUS] = status[1];
-	pid_t pid = clone_now(JAIL_CLONE);
+	if (net_make(spec.flags & SPEC_LO_UP))
+		bail("net_make");
+	pid_t pid = clone_now(JAIL_CLONE & ~(uint64_t)CLONE_NEWNET);
 	if (pid < 0)
 		bail("clone3 of a jail");
 	if (pid == 0) {

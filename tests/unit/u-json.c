@@ -222,8 +222,8 @@ static void a_million_keys_cost_little(void **state)
 	assert_non_null(text);
 	*p++ = '{';
 	for (unsigned i = 0; i < n; i++)
-		p += sprintf(p, "\"%x\":0,", i % 2 ? i : n - i);
-	strcpy(p, "\"1\":0}");
+		p += snprintf(p, 16, "\"%x\":0,", i % 2 ? i : n - i);
+	memcpy(p, "\"1\":0}", 7);
 	start = seconds();
 	assert_int_equal(json_check(text, strlen(text), 0, 8, &err), -EINVAL);
 	assert_string_equal(err.what, "duplicate key \"1\"");

@@ -139,7 +139,7 @@ static void child_times(void)
 	struct status_rec rec = { .kind = STATUS_PARKED };
 	struct timespec nap = { .tv_nsec = 2000000 };
 
-	stage_enter(STAGE_NET);
+	stage_enter(STAGE_NAMES);
 	nanosleep(&nap, NULL);
 	stage_enter(STAGE_PARK);
 	_exit(status_send(&rec) < 0);
@@ -152,7 +152,7 @@ static void time_is_booked_to_the_stage_that_spent_it(void **state)
 	(void)state;
 	assert_int_equal(in_child(child_times), 0);
 	take(&rec);
-	assert_true(rec.stage_ns[STAGE_NET] >= 2000000);
+	assert_true(rec.stage_ns[STAGE_NAMES] >= 2000000);
 	assert_true(rec.stage_ns[STAGE_MOUNT] == 0);
 }
 

@@ -1,0 +1,17 @@
+/* Effective profiles by what was asked for, so that a filter is compiled once and
+ * not for every call. Core only; texts never change while a supervisor runs. */
+#ifndef BRIG_SUPERVISOR_PROFILE_CACHE_H
+#define BRIG_SUPERVISOR_PROFILE_CACHE_H
+
+#include "supervisor/profile.h"
+
+struct profile_cache;
+
+struct profile_cache *profile_cache_new(const struct profile_store *store);
+void profile_cache_free(struct profile_cache *cache);
+
+/* profile_load(), or profile_load_text() where text is not NULL; *ret is the caller's reference. */
+int profile_cache_get(struct profile_cache *cache, const char *name, const char *path, const char *text, size_t len,
+		      struct profile **ret, struct err *err);
+
+#endif
