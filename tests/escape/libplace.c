@@ -1,9 +1,11 @@
 #include "tests/escape/libplace.h"
 
 #include "jail/base/fd.h"
+#include "jail/layer.h"
 
 #include <fcntl.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -85,7 +87,7 @@ void place_make(const char *layer)
 	for (size_t i = 0; i < ARRAY_LEN(table); i++)
 		if (!strcmp(layer, table[i].layer) && unshare(table[i].flags) < 0)
 			fatal(layer);
-	if (layer_is("net") && net_make(false))
+	if (!strcmp(layer, "net") && net_make(false))
 		fatal("net_make");
 	if (!strcmp(layer, "time"))
 		time_offsets();
