@@ -113,17 +113,31 @@ static void end_with_frame(struct call *c)
 	jail_refill(z, warm);
 }
 
-/* Something outside ends the call: kill, then wait until the jail is gone. */
+/* A complete frame that came before the kill ends the call, whatever else would. */
+static bool frame_is_there(struct call *c)
+{
+	if (c->state != CALL_RUN || c->jail->result_fd < 0)
+		return false;
+	call_read_result_rest(c);
+	return c->ev.frame_complete;
+}
+
+/* Something outside ends the call: kill, then wait until the jail is gone. What
+ * the tool still says on its way down is no result any more. */
 static void end_by_kill(struct call *c)
 {
 	if (c->state == CALL_KILLED)
 		return;
+	if (frame_is_there(c)) {
+		end_with_frame(c);
+		return;
+	}
 	c->state = CALL_KILLED;
 	c->ended_ns = core_now_ns();
-	if (c->wall_ev)
-		event_del(c->wall_ev);
-	if (c->tick_ev)
-		event_del(c->tick_ev);
+	struct event *evs[] = { c->result_ev, c->wall_ev, c->tick_ev };
+	for (size_t i = 0; i < ARRAY_LEN(evs); i++)
+		if (evs[i])
+			event_del(evs[i]);
 	jail_usage(c->jail);
 	note_usage(c);
 	note_limits(c);
@@ -131,23 +145,10 @@ static void end_by_kill(struct call *c)
 	jail_kill(c->jail);
 }
 
-/* Before anything else ends a call, a frame that is already in the pipe counts. */
-static bool frame_is_there(struct call *c)
-{
-	if (c->state != CALL_RUN || c->jail->result_fd < 0)
-		return false;
-	call_read_result(c, SIZE_MAX);
-	return c->ev.frame_complete;
-}
-
 static void on_wall(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 {
 	struct call *c = arg;
 
-	if (frame_is_there(c)) {
-		end_with_frame(c);
-		return;
-	}
 	c->ev.wall_over = true;
 	end_by_kill(c);
 }
@@ -282,6 +283,7 @@ static void on_gone(struct call *c)
 	note_jail(c);
 	call_read_rest(c);
 	c->jail = NULL;
+	jail_refill(c->zygote, c->core->boot->warm);
 	call_answer(c);
 }
 
@@ -397,6 +399,7 @@ void call_start(struct core *core, struct profile *profile, const struct call_re
 	}
 	if (call_prepare(c, profile, req->best_effort) < 0) {
 		int layer = layer_find(c->why.where);
+		c->ev.busy = strcmp(c->why.where, JAIL_NO_ROOM) == 0;
 		c->ev.setup_failed = layer >= 0 || c->why.class == ERR_HOST;
 		c->ev.internal = !c->ev.setup_failed;
 		c->failed_layer = layer >= 0 ? (enum layer)layer : LAYER_USER;
