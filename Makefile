@@ -128,8 +128,8 @@ $(TEST_PROGRAMS): $(B)/tests/%: $(B)/obj/tests/%.o $(LIBS)
 
 # A zygote in which a planned call of a starting jail fails (tests/fault/libshim.c has the same list; x86-64).
 FAULT_WRAP := status_open status_send status_close bind cap_drop_bound cap_get_bound cap_init cap_reset_ambient cap_set_proc cap_set_secbits \
-	chdir chroot close_range connect dup3 fchdir fcntl fork fsconfig fsmount fsopen fstat getgroups getresgid getresuid getrlimit \
-	getsid mknod mmap mount_setattr move_mount nl_connect nl_recvmsgs_default nl_send_simple nl_socket_alloc nl_socket_modify_cb \
+	chdir chroot close_range connect dup3 fchdir fcntl fork fsconfig fsmount fsopen fstat futimens getgroups getresgid getresuid getrlimit \
+	getsid mknod mmap mount_setattr move_mount munmap nl_connect nl_recvmsgs_default nl_send_simple nl_socket_alloc nl_socket_modify_cb \
 	nl_wait_for_ack open open_tree prctl read sethostname setdomainname setrlimit setsid sigaction sigprocmask socket statx syscall \
 	umount2 uname unshare write
 FAULT_ZYGOTE := $(if $(filter x86_64,$(shell uname -m)),$(B)/tests/fault/zygote)

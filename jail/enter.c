@@ -8,6 +8,8 @@
 #include "jail/layer.h"
 #include "jail/python.h"
 
+#include <sys/mman.h>
+
 /* Until the zygote wrote the id map. Core says with it what this host cannot give. */
 static void go_wait(struct layer_state *st)
 {
@@ -89,6 +91,14 @@ static void runtime_warm(void)
 	python_warm();
 }
 
+/* It names the host's paths behind the mounts and the profile: nothing that a tool shall find in its own memory. */
+static void spec_forget(struct layer_state *st)
+{
+	if (munmap((void *)st->spec, sizeof(*st->spec)) < 0)
+		die_at(LAYER_SECCOMP, "munmap spec", errno);
+	st->spec = NULL;
+}
+
 /* LOCKED -> PARK -> PARKED (jail/status.h). Without an init above, the runtime warms up while core inspects us. */
 static void park(struct layer_state *st)
 {
@@ -97,6 +107,7 @@ static void park(struct layer_state *st)
 
 	stage_enter(STAGE_PARK);
 	locked_send(st);
+	spec_forget(st);
 	if (!split)
 		runtime_warm();
 	stage_enter(STAGE_PARK);

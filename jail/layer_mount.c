@@ -4,7 +4,8 @@
  *              programs; procfs knobs; filling the host's disks.
  * Mechanism:   the zygote built one base root (read-only binds, device nodes, nosuid) at JAIL_BASE_ROOT; here: open_tree() clone,
  *              private, nosuid; attached over JAIL_BASE_ROOT; sized tmpfs on /tmp, on request /dev/shm and a procfs that shows
- *              processes only; pivot_root(".", "."), the old root detached (pivot_root(2), NOTES). All by descriptor.
+ *              processes only; pivot_root(".", "."), the old root detached (pivot_root(2), NOTES). All by descriptor. Last, a
+ *              standard input from inside, opened for this jail alone.
  * Order:       after user (what is made here belongs to the tool's id), before caps and landlock (both forbid mounting). procfs
  *              before the pivot: the kernel mounts one in a user namespace only while a full one is visible (mount_too_revealing).
  *              By path, not by boot's descriptors: those mounts belong to the zygote's namespace, and open_tree(2) clones only
@@ -145,6 +146,19 @@ static void root_prove(int tree)
 	}
 }
 
+/* What the fds layer put there is one open file for all jails of the zygote: its flags and its locks would outlive this
+ * call and be seen by the next, and it lies on a mount of the host's where a touch is written down. */
+static void stdin_renew(void)
+{
+	int fd = open("/dev/null", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+
+	if (fd < 0)
+		die_at(LAYER_MOUNT, "open /dev/null", errno);
+	if (dup3(fd, JAIL_FD_STDIN, 0) < 0)
+		die_at(LAYER_MOUNT, "dup3 stdin", errno);
+	fd_close(fd);
+}
+
 void layer_mount_apply(struct layer_state *st)
 {
 	const struct spec_limits *limits = &st->spec->limits;
@@ -159,5 +173,6 @@ void layer_mount_apply(struct layer_state *st)
 		layer_missing(st, LAYER_PROC, "mount proc (is /proc masked on this host?)", errno);
 	root_enter(tree);
 	root_prove(tree);
+	stdin_renew();
 	fd_close(tree);
 }

@@ -100,8 +100,20 @@ static void verify_net(struct layer_state *st)
 	proven(st, LAYER_NET);
 }
 
+static bool same_file(int fd_a, const char *path_a, int fd_b, const char *path_b)
+{
+	struct statx a, b;
+
+	return statx(fd_a, path_a, AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &a) == 0 &&
+	       statx(fd_b, path_b, AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &b) == 0 && a.stx_ino == b.stx_ino &&
+	       a.stx_mnt_id == b.stx_mnt_id;
+}
+
 static void verify_mount(struct layer_state *st)
 {
+	/* By mount, not by device: the host's own /dev/null is the same device. */
+	holds(LAYER_MOUNT, "verify: stdin is not the jail's own", same_file(JAIL_FD_STDIN, "", AT_FDCWD, "/dev/null"));
+	refused(LAYER_MOUNT, "verify: touch stdin", futimens(JAIL_FD_STDIN, NULL), EROFS, EACCES);
 	refused(LAYER_MOUNT, "verify: mkdir in /", mkdir("/verify", 0700), EROFS, EACCES);
 	refused(LAYER_MOUNT, "verify: open the zygote's base root", open(JAIL_BASE_ROOT, O_PATH | O_CLOEXEC), ENOENT, ENOENT);
 	proven(st, LAYER_MOUNT);

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 
-from libbrig import FACTOR, Suite, descendants, frame
+from libbrig import FACTOR, Suite, Supervisor, descendants, frame
 
 HEAD = 'import ctypes, os, signal, struct, sys, threading, time\n'
 BPF = '''
@@ -274,6 +274,29 @@ def forged(t):
     t.ends('forged: a frame, then a denied call: the first complete frame ends the call', 'ok', body('os.write(4, %s)\ntime.sleep(1)\nbpf()' % frame(1, b'"x"')), 'python')
 
 
+def shared_state(t):
+    """What jails of one zygote could hand to each other: the flags and locks of an open file that both have."""
+    text = HEAD + ('import fcntl\ndef run():\n    seen = [fcntl.fcntl(fd, fcntl.F_GETFL) for fd in range(3)]\n'
+                   '    for fd in range(3): fcntl.fcntl(fd, fcntl.F_SETFL, os.O_APPEND | os.O_NONBLOCK)\n'
+                   '    try: os.utime(0); touched = "yes"\n    except OSError as e: touched = e.strerror\n    return [seen, touched]')
+    sup = Supervisor()
+    first, second = (sup.call('run', {'body': text, 'args': {}, 'profile': 'python'}).get('result') for i in range(2))
+    sup.close()
+    t.check('descriptors of the next call are as those of the first were', bool(first) and first[0] == second[0], (first, second))
+    t.check('a touch of standard input changes no file of the host', bool(first) and first[1] == 'Read-only file system', first)
+
+
+def own_memory(t):
+    """A tool reads all its memory: no path of the host behind a mount is in it."""
+    os.mkdir(t.dir + '/mounted-here')
+    mounts = [{'from': t.dir + '/mounted-here', 'to': '/data', 'why': 'a test'}]
+    text = HEAD + ('import ctypes, re\ndef run(a, b):\n    found = []\n    for line in open("/proc/self/maps"):\n        at, rights, name = line.split()[0], line.split()[1], line.split()[5:]\n'
+                   '        if rights[0] != "r" or name[:1] in (["[vvar]"], ["[vvar_vclock]"], ["[vsyscall]"]): continue\n        lo, hi = (int(x, 16) for x in at.split("-"))\n'
+                   '        if re.search((a + "[-]" + b).encode(), ctypes.string_at(lo, hi - lo)): found.append([line, "path"])\n        if "brig-spec" in line: found.append([line, "spec"])\n    return found')
+    t.ends('no host path is in the memory of a tool', 'ok', text, t.profile('memory', files={'mounts': mounts}), args={'a': 'mounted', 'b': 'here'},
+           also=lambda r: r['result'] == [] or r['result'])
+
+
 def fresh(t):
     names = set()
     for i in range(3):
@@ -285,6 +308,8 @@ def fresh(t):
     t.run(HEAD + 'def run():\n    open("/tmp/left", "w").write("x")\n    open("/dev/shm/left", "w").write("x")\n    import builtins\n    builtins.left = 1', 'python')
     t.ends('nothing of the last call is there', 'ok', HEAD + 'import builtins\ndef run(): return [os.path.exists("/tmp/left"), os.path.exists("/dev/shm/left"), hasattr(builtins, "left")]',
            'python', also=lambda r: r['result'] == [False, False, False] or r['result'])
+    shared_state(t)
+    own_memory(t)
     r = t.run('def run(): return 1')
     t.check('usage is told', all(isinstance(r['usage.' + k], (int, float)) for k in ('wall_ms', 'cpu_ms', 'processes_peak')), r)
     r = t.run('def run(): return 1', stdin=subprocess.PIPE)
