@@ -3,12 +3,14 @@
  * Threat:      descriptors, core dumps, locked pages, message queues, queued signals and file sizes are no cgroup's business; a
  *              core dump piped by core_pattern starts a root helper on the host.
  * Mechanism:   setrlimit(2), soft = hard, downwards only: nobody here holds CAP_SYS_RESOURCE of the initial namespace.
- *              RLIMIT_CORE is 0, or 1 byte where the host's core_pattern pipes: 0 does not stop a piped dump, 1 does (core(5);
- *              do_coredump()). Programs that a tool may start are dumpable again after execve, so this holds for them too.
+ *              RLIMIT_CORE is 1 byte: 0 does not stop a dump that core_pattern pipes to a program, 1 does, and is too little for
+ *              a file as well (core(5); do_coredump()). Programs that a tool may start are dumpable again after execve, so this
+ *              must hold for them too, and the filter lets nobody lower it to 0.
  *              RLIMIT_CPU is the backup of core's watch on cgroup usage: a second late, and hard, since SIGXCPU's default
  *              action does not reach a PID 1.
  * Order:       after mount (libnl and the mounts open descriptors above a small nofile), before seccomp (prlimit is refused).
- * If missing:  cannot be; a lower hard limit of the host stands and is no error.
+ * If missing:  cannot be; a lower hard limit of the host stands and is no error, but for 0 bytes of core where the host pipes
+ *              dumps and the profile starts programs: refused.
  * Verified by: verify.c (raising one is EPERM).
  * Tests:       tests/integration/u-layers.c */
 #include "jail/layer.h"
@@ -39,11 +41,23 @@ static void limit_set(__rlimit_resource_t what, uint64_t value, const char *op)
 		die_at(LAYER_RLIMIT, op, errno);
 }
 
+static void core_limit_set(const struct layer_state *st)
+{
+	struct rlimit have;
+
+	limit_set(RLIMIT_CORE, 1, "setrlimit core");
+	if (getrlimit(RLIMIT_CORE, &have) < 0)
+		die_at(LAYER_RLIMIT, "getrlimit core", errno);
+	/* Brig was started with a hard limit of 0. The tool itself is not dumpable; what it executes is. */
+	if (have.rlim_cur == 0 && st->boot->core_piped && (st->spec->flags & SPEC_INIT))
+		die_at(LAYER_RLIMIT, "hard RLIMIT_CORE is 0, and core_pattern pipes", 0);
+}
+
 void layer_rlimit_apply(struct layer_state *st)
 {
 	const struct spec_limits *l = &st->spec->limits;
 
-	limit_set(RLIMIT_CORE, st->boot->core_piped ? 1 : 0, "setrlimit core");
+	core_limit_set(st);
 	limit_set(RLIMIT_NOFILE, l->open_files, "setrlimit nofile");
 	limit_set(RLIMIT_FSIZE, l->file_bytes, "setrlimit fsize");
 	/* Counted for this id in this user namespace and its parents, threads included; where slots have ids of their own
