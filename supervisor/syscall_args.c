@@ -7,6 +7,7 @@
 #include "jail/base/compiler.h"
 
 #include <fcntl.h>
+#include <linux/membarrier.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
 #include <netinet/in.h>
@@ -14,8 +15,10 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <termios.h>
 
 #define LOW 0xffffffffu
@@ -28,6 +31,11 @@
 #define BRIG_TMPFILE 020000000 /* O_TMPFILE without O_DIRECTORY: it creates a file too */
 #define BRIG_F_OFD_GETLK 36
 #define BRIG_F_OFD_SETLKW 38
+
+/* Hugetlb pages come from a pool of the whole machine that no memory limit counts. */
+#define NO_HUGETLB SCMP_CMP(3, SCMP_CMP_MASKED_EQ, MAP_HUGETLB, 0)
+/* Knowingly absent: RWF_NOWAIT (is this page in the machine's cache?), RWF_DONTCACHE (throw it out). */
+#define RWF_HARMLESS (RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_APPEND)
 
 static int allow1(scmp_filter_ctx ctx, int nr, unsigned arg, uint64_t mask, uint64_t value)
 {
@@ -109,9 +117,44 @@ static int allow_madvise(scmp_filter_ctx ctx, int nr)
 
 static int allow_mmap(scmp_filter_ctx ctx, int nr)
 {
-	int r = allow1(ctx, nr, 2, PROT_WRITE, 0);
+	int r = allow2(ctx, nr, SCMP_CMP(2, SCMP_CMP_MASKED_EQ, PROT_WRITE, 0), NO_HUGETLB);
 
-	return r < 0 ? r : allow1(ctx, nr, 2, PROT_EXEC, 0);
+	return r < 0 ? r : allow2(ctx, nr, SCMP_CMP(2, SCMP_CMP_MASKED_EQ, PROT_EXEC, 0), NO_HUGETLB);
+}
+
+static int allow_fadvise(scmp_filter_ctx ctx, int nr)
+{
+	static const uint32_t advices[] = {
+		POSIX_FADV_NORMAL, POSIX_FADV_RANDOM, POSIX_FADV_SEQUENTIAL, POSIX_FADV_WILLNEED, POSIX_FADV_NOREUSE,
+	};
+
+	return allow_values(ctx, nr, 3, advices, ARRAY_LEN(advices));
+}
+
+/* Knowingly absent: the global commands, which interrupt other processes' processors. */
+static int allow_membarrier(scmp_filter_ctx ctx, int nr)
+{
+	static const uint32_t commands[] = {
+		MEMBARRIER_CMD_QUERY, MEMBARRIER_CMD_PRIVATE_EXPEDITED, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,
+		MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE,
+	};
+
+	return allow_values(ctx, nr, 0, commands, ARRAY_LEN(commands));
+}
+
+/* Knowingly absent: RLIMIT_CORE and RLIMIT_FSIZE, whose values core and the rlimit layer rely on. */
+static const uint32_t settable_limits[] = {
+	RLIMIT_CPU, RLIMIT_DATA, RLIMIT_STACK, RLIMIT_RSS, RLIMIT_NPROC, RLIMIT_NOFILE, RLIMIT_MEMLOCK, RLIMIT_AS,
+	RLIMIT_LOCKS, RLIMIT_SIGPENDING, RLIMIT_MSGQUEUE, RLIMIT_NICE, RLIMIT_RTPRIO, RLIMIT_RTTIME,
+};
+
+static int allow_prlimit(scmp_filter_ctx ctx, int nr)
+{
+	int r = allow2(ctx, nr, low_is(0, 0), SCMP_CMP(2, SCMP_CMP_MASKED_EQ, UINT64_MAX, 0)); /* no new value */
+
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(settable_limits); i++)
+		r = allow2(ctx, nr, low_is(0, 0), low_is(1, settable_limits[i]));
+	return r;
 }
 
 /* Knowingly absent: everything that sets, but for the name; PDEATHSIG, DUMPABLE, MM, SECCOMP, SPECULATION, VMA. */
@@ -241,6 +284,8 @@ int syscall_args_allow(scmp_filter_ctx ctx, int nr, enum syscall_check check)
 		return allow_madvise(ctx, nr);
 	case CHECK_MMAP:
 		return allow_mmap(ctx, nr);
+	case CHECK_MMAP_EXEC:
+		return allow1(ctx, nr, 3, MAP_HUGETLB, 0);
 	case CHECK_MPROTECT:
 		return allow1(ctx, nr, 2, PROT_EXEC, 0);
 	case CHECK_PRCTL:
@@ -253,8 +298,20 @@ int syscall_args_allow(scmp_filter_ctx ctx, int nr, enum syscall_check check)
 		return allow_signal(ctx, nr, 1);
 	case CHECK_SIGNAL2:
 		return allow_signal(ctx, nr, 2);
-	case CHECK_SELF0:
-		return allow1(ctx, nr, 0, LOW, 0);
+	case CHECK_SETRLIMIT:
+		return allow_values(ctx, nr, 0, settable_limits, ARRAY_LEN(settable_limits));
+	case CHECK_PRLIMIT:
+		return allow_prlimit(ctx, nr);
+	case CHECK_RWF:
+		return allow1(ctx, nr, 5, LOW & ~(uint32_t)RWF_HARMLESS, 0);
+	case CHECK_FADVISE:
+		return allow_fadvise(ctx, nr);
+	case CHECK_MEMBARRIER:
+		return allow_membarrier(ctx, nr);
+	case CHECK_PIPE2:
+		return allow1(ctx, nr, 1, LOW & ~(uint32_t)(O_CLOEXEC | O_NONBLOCK | O_DIRECT), 0);
+	case CHECK_IDLE:
+		return seccomp_rule_add_exact_array(ctx, SCMP_ACT_ERRNO(0), nr, 0, NULL);
 	case CHECK_CLONE_THREAD:
 		return allow1(ctx, nr, 0, CLONE_LOOKED_AT, CLONE_THREAD);
 	case CHECK_CLONE_CHILD:

@@ -11,13 +11,13 @@ static const struct syscall_entry base_entries[] = {
 	{ "restart_syscall", CHECK_NONE, "the kernel itself resumes an interrupted sleep with it" },
 	/* memory */
 	{ "brk", CHECK_NONE, "malloc" },
-	{ "mmap", CHECK_MMAP, "malloc, arenas and shared objects; not writable and executable at once" },
+	{ "mmap", CHECK_MMAP, "malloc, arenas and shared objects; not writable and executable at once, no huge pages of the machine's pool" },
 	{ "munmap", CHECK_NONE, "malloc" },
 	{ "mremap", CHECK_NONE, "realloc of large blocks" },
 	{ "mprotect", CHECK_MPROTECT, "guard pages, arenas, relro; never to executable" },
 	{ "madvise", CHECK_MADVISE, "free, huge pages, prefault; no page merging, which is a side channel" },
 	{ "msync", CHECK_NONE, "mmap.flush()" },
-	{ "membarrier", CHECK_NONE, "used by some allocators and runtimes, own process only" },
+	{ "membarrier", CHECK_MEMBARRIER, "used by some allocators and runtimes; own process only" },
 	/* locks and threads that exist already */
 	{ "futex", CHECK_NONE, "locks; the interpreter lock even with one thread" },
 	{ "set_tid_address", CHECK_NONE, "start of a program" },
@@ -46,7 +46,7 @@ static const struct syscall_entry base_entries[] = {
 	{ "setitimer", CHECK_NONE, "signal.setitimer(); its signals are fixed" },
 	{ "alarm", CHECK_NONE, "signal.alarm()" },
 	{ "pause", CHECK_NONE, "signal.pause()" },
-	/* signals: never SIGSYS, so that a death by it is the filter's own word */
+	/* signals: never SIGSYS or SIGXFSZ, so that one is the filter's own word and the other the file size limit's */
 	{ "rt_sigaction", CHECK_NONE, "signal handlers" },
 	{ "rt_sigprocmask", CHECK_NONE, "signal masks" },
 	{ "rt_sigreturn", CHECK_NONE, "return from a handler" },
@@ -74,8 +74,9 @@ static const struct syscall_entry base_entries[] = {
 	{ "capget", CHECK_NONE, "shows that there are none" },
 	{ "uname", CHECK_NONE, "platform; the names in it are the jail's own" },
 	{ "getrlimit", CHECK_NONE, "resource.getrlimit()" },
-	{ "setrlimit", CHECK_NONE, "lowering only, hard limits hold" },
-	{ "prlimit64", CHECK_SELF0, "the same two calls of today's C library; own process only" },
+	{ "setrlimit", CHECK_SETRLIMIT,
+	  "lowering only, hard limits hold; not core (0 bytes let a piped dump through), not file size (it would forge limits_hit)" },
+	{ "prlimit64", CHECK_PRLIMIT, "the same two calls of today's C library; own process only" },
 	{ "personality", CHECK_PERSONALITY, "the question, never the change: it can switch address randomisation off" },
 	{ "getrandom", CHECK_NONE, "random, secrets, uuid" },
 	/* descriptors that are there already: output, result, pipes */
@@ -125,12 +126,11 @@ static const struct syscall_entry files_read_entries[] = {
 	{ "fstatfs", CHECK_NONE, "shutil.disk_usage()" },
 	{ "pread64", CHECK_NONE, "sqlite3, shared objects" },
 	{ "preadv", CHECK_NONE, "os.preadv()" },
-	{ "preadv2", CHECK_NONE, "os.preadv()" },
-	{ "fadvise64", CHECK_NONE, "os.posix_fadvise(), cat" },
+	{ "preadv2", CHECK_RWF, "os.preadv(); no flag that tells or changes what the machine's page cache holds" },
+	{ "fadvise64", CHECK_FADVISE, "os.posix_fadvise(), cat; not DONTNEED, which empties the machine's page cache" },
 	{ "readahead", CHECK_NONE, "file reading" },
 	{ "sendfile", CHECK_NONE, "shutil.copyfile()" },
 	{ "copy_file_range", CHECK_NONE, "cp, os.copy_file_range()" },
-	{ "flock", CHECK_NONE, "fcntl.flock()" },
 	{ "getxattr", CHECK_NONE, "shutil.copystat()" },
 	{ "lgetxattr", CHECK_NONE, "shutil.copystat()" },
 	{ "fgetxattr", CHECK_NONE, "shutil.copystat()" },
@@ -143,7 +143,7 @@ static const struct syscall_entry files_write_entries[] = {
 	{ "creat", CHECK_MODE1, "open() of older programs" },
 	{ "pwrite64", CHECK_NONE, "sqlite3" },
 	{ "pwritev", CHECK_NONE, "os.pwritev()" },
-	{ "pwritev2", CHECK_NONE, "os.pwritev()" },
+	{ "pwritev2", CHECK_RWF, "os.pwritev()" },
 	{ "mkdir", CHECK_NONE, "os.mkdir()" },
 	{ "mkdirat", CHECK_NONE, "os.mkdir()" },
 	{ "rmdir", CHECK_NONE, "os.rmdir()" },
@@ -161,8 +161,9 @@ static const struct syscall_entry files_write_entries[] = {
 	{ "truncate", CHECK_NONE, "os.truncate()" },
 	{ "ftruncate", CHECK_NONE, "file.truncate(), shared memory" },
 	{ "fallocate", CHECK_NONE, "os.posix_fallocate()" },
-	{ "fsync", CHECK_NONE, "sqlite3" },
-	{ "fdatasync", CHECK_NONE, "sqlite3" },
+	{ "fsync", CHECK_IDLE,
+	  "sqlite3; success without the call: what a jail writes is in memory, and on a file of the host each one flushes its disk" },
+	{ "fdatasync", CHECK_IDLE, "the same" },
 	{ "chmod", CHECK_MODE1, "os.chmod(), without set-id bits" },
 	{ "fchmod", CHECK_MODE1, "tempfile, zipfile" },
 	{ "fchmodat", CHECK_MODE2, "os.chmod()" },
@@ -181,7 +182,7 @@ static const struct syscall_entry files_write_entries[] = {
 
 static const struct syscall_entry events_entries[] = {
 	{ "pipe", CHECK_NONE, "os.pipe()" },
-	{ "pipe2", CHECK_NONE, "os.pipe()" },
+	{ "pipe2", CHECK_PIPE2, "os.pipe(); no watch queues" },
 	{ "epoll_create", CHECK_NONE, "selectors" },
 	{ "epoll_create1", CHECK_NONE, "asyncio, selectors" },
 	{ "epoll_ctl", CHECK_NONE, "asyncio, selectors" },
@@ -218,7 +219,7 @@ static const struct syscall_entry processes_entries[] = {
 };
 
 static const struct syscall_entry exec_memory_entries[] = {
-	{ "mmap", CHECK_NONE, "ctypes callbacks and JIT compilers map writable and executable memory" },
+	{ "mmap", CHECK_MMAP_EXEC, "ctypes callbacks and JIT compilers map writable and executable memory" },
 	{ "mprotect", CHECK_NONE, "the same" },
 	{ "pkey_mprotect", CHECK_NONE, "the same" },
 	{ "pkey_alloc", CHECK_NONE, "the same" },

@@ -19,14 +19,21 @@ enum syscall_check {
 	CHECK_FCNTL,        /* by command */
 	CHECK_IOCTL,        /* by the low 32 bits of the request, as the kernel reads it */
 	CHECK_MADVISE,      /* by advice */
-	CHECK_MMAP,         /* not writable and executable at once */
+	CHECK_MMAP,         /* not writable and executable at once, no huge pages of the machine's pool */
+	CHECK_MMAP_EXEC,    /* no huge pages of the machine's pool */
 	CHECK_MPROTECT,     /* never to executable */
 	CHECK_PRCTL,        /* by option */
 	CHECK_ARCH_PRCTL,   /* thread pointer only */
 	CHECK_PERSONALITY,  /* query only */
-	CHECK_SIGNAL1,      /* any signal but SIGSYS in argument 1 */
+	CHECK_SIGNAL1,      /* any signal but SIGSYS and SIGXFSZ in argument 1 */
 	CHECK_SIGNAL2,      /* in argument 2 */
-	CHECK_SELF0,        /* argument 0 is 0: the caller itself */
+	CHECK_SETRLIMIT,    /* by resource */
+	CHECK_PRLIMIT,      /* the caller itself; setting by resource, asking any */
+	CHECK_RWF,          /* preadv2, pwritev2: by flag */
+	CHECK_FADVISE,      /* by advice */
+	CHECK_MEMBARRIER,   /* by command */
+	CHECK_PIPE2,        /* by flag */
+	CHECK_IDLE,         /* answers 0 and does nothing */
 	CHECK_CLONE_THREAD, /* clone of a thread, no new namespace */
 	CHECK_CLONE_CHILD,  /* clone of a process, no new namespace, SIGCHLD or none at its end */
 	CHECK_SOCKETPAIR,   /* AF_UNIX, connected kinds only */
@@ -34,6 +41,7 @@ enum syscall_check {
 	CHECK_SOCKET_IP,    /* TCP and UDP over IPv4 and IPv6 */
 	CHECK_SOCKET_UNIX,  /* AF_UNIX */
 };
+_Static_assert(CHECK_SOCKET_UNIX < 32, "struct seccomp_grants holds a bit for each in 32");
 
 struct syscall_entry {
 	const char *name;

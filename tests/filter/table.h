@@ -7,7 +7,7 @@
  * arch     native, i386, arm64, or x32 (native with the x32 bit)
  * call     a name, or a number
  * argument a number (missing: 0), or * for a bad pointer
- * verdict  allow, EPERM, ENOSYS, notify, kill
+ * verdict  allow, idle (0, and the call is not made), EPERM, ENOSYS, notify, kill
  */
 #ifndef BRIG_TESTS_TABLE_H
 #define BRIG_TESTS_TABLE_H
@@ -56,7 +56,8 @@ static inline const char *table_verdict(uint32_t ret)
 	case SECCOMP_RET_KILL_PROCESS:
 		return "kill";
 	case SECCOMP_RET_ERRNO:
-		return (ret & SECCOMP_RET_DATA) == EPERM ? "EPERM" :
+		return (ret & SECCOMP_RET_DATA) == 0 ? "idle" :
+		       (ret & SECCOMP_RET_DATA) == EPERM ? "EPERM" :
 		       (ret & SECCOMP_RET_DATA) == ENOSYS ? "ENOSYS" : "another errno";
 	default:
 		return "another action";

@@ -57,6 +57,13 @@ static int run_child(const struct jail_spec *spec, const struct seccomp_data *da
 	return status;
 }
 
+static int errno_of(const char *verdict)
+{
+	if (strcmp(verdict, "idle") == 0) /* on descriptors that are not there: made, it would be EBADF */
+		return 0;
+	return strcmp(verdict, "EPERM") == 0 ? EPERM : ENOSYS;
+}
+
 static void check_case(const struct table_case *c)
 {
 	const struct jail_spec *spec = profile_spec(table_profile(c->profile));
@@ -73,7 +80,7 @@ static void check_case(const struct table_case *c)
 	}
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 		fail_msg("%s:%u: %s\n  the child ended with %#x", c->file, c->line, c->text, status);
-	want = strcmp(c->verdict, "EPERM") == 0 ? EPERM : ENOSYS;
+	want = errno_of(c->verdict);
 	if (strcmp(c->verdict, "allow") == 0 ? answer.error == EPERM || answer.error == ENOSYS : answer.error != want)
 		fail_msg("%s:%u: %s\n  the kernel answers %d (%s)", c->file, c->line, c->text, answer.error,
 			 strerror(answer.error));
@@ -108,7 +115,7 @@ static void every_refusal_holds_live(void **state)
 
 				if (strcmp(want, "allow") == 0)
 					continue;
-				if (call(&data) == (strcmp(want, "EPERM") == 0 ? EPERM : ENOSYS))
+				if (call(&data) == errno_of(want))
 					continue;
 				fprintf(stderr, "%s: number %d is not %s\n", profiles[p], nr, want);
 				_exit(1);

@@ -242,3 +242,11 @@ def leak_memory_of_zygote(kw):
         except OSError:
             pass
     return esc('%d copies' % hits) if hits else con('not in memory')
+
+
+def leak_page_cache(kw):
+    """Is this page of a shared file in memory? What mincore no longer says, a read that may not wait does."""
+    fd = os.open(ctypes.__file__, os.O_RDONLY)
+    buf = ctypes.create_string_buffer(64)
+    iov = ctypes.create_string_buffer(struct.pack('QQ', ctypes.addressof(buf), 64), 16)
+    return verdict('preadv2 RWF_NOWAIT', sysc(327, fd, iov, 1, 0, 0, 8), ('EAGAIN',))

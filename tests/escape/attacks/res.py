@@ -581,3 +581,54 @@ def res_xattr_tmpfs(kw):
             os.setxattr(path, 'user.x%d' % i, b'x' * 60000)
         return '24 MB in attributes'
     return attempt('setxattr', go)
+
+
+def res_core_dump_off(kw):
+    """0 bytes is less protection than 1: the kernel then still starts the program that core_pattern pipes to."""
+    import resource
+
+    def go():
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        return resource.getrlimit(resource.RLIMIT_CORE)
+    try:
+        return attempt('setrlimit core to 0', go)
+    except ValueError:
+        return con('EPERM setrlimit core to 0')
+
+
+def res_huge_pages(kw):
+    """The machine's pool of huge pages, which no memory limit counts. An empty pool answers ENOMEM: it was asked."""
+    return verdict('mmap MAP_HUGETLB', sysc(9, 0, 2 << 20, 3, 0x40022, -1, 0), ('ENOMEM',))
+
+
+def res_disk_flush(kw):
+    """Each one makes the disk below a read-only file empty its write cache. A wrong descriptor tells whether the call was made."""
+    r, e = sysc(74, 99999)
+    return esc('fsync was made: %s' % e) if e == 'EBADF' else con('%s fsync' % (e or 'idle'))
+
+
+def res_page_cache_drop(kw):
+    """Others then wait for the disk; with leak_page_cache, a way to see what they use."""
+    fd = os.open(ctypes.__file__, os.O_RDONLY)
+    return verdict('fadvise DONTNEED', sysc(221, fd, 0, 0, 4))
+
+
+def res_membarrier_global(kw):
+    return verdict('membarrier GLOBAL', sysc(324, 1, 0, 0))
+
+
+def res_lock_shared_file(kw):
+    """An exclusive lock on a file that everybody reads, taken through a read-only descriptor."""
+    fd = os.open(ctypes.__file__, os.O_RDONLY)
+    return verdict('flock', sysc(73, fd, 2 | 4), ('EAGAIN',))
+
+
+def forge_limit_signal(kw):
+    """A pending SIGXFSZ is how the supervisor sees that the file size limit was touched."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    return worst(verdict('kill', sysc(62, os.getpid(), 25)), verdict('tgkill', sysc(234, os.getpid(), os.getpid(), 25)))
+
+
+def forge_limit_lowered(kw):
+    new = ctypes.create_string_buffer(struct.pack('QQ', 10, 10), 16)
+    return worst(verdict('prlimit64 file size', sysc(302, 0, 1, new, None)), verdict('setrlimit file size', sysc(160, 1, new)))
