@@ -59,6 +59,7 @@ static struct {
 
 static const char *mode = "";
 static struct jail_spec spec;
+static bool core_hard_zero;
 static void (*tool)(int report_fd);
 static int break_nr = -1, break_arg = -1, break_errno; /* this system call fails in the child, from its first instruction on */
 static uint32_t go_degraded;
@@ -339,6 +340,10 @@ static void jail_run(void (*what)(int), struct jail_run *run)
 		bail("clone3 of a jail");
 	if (pid == 0) {
 		boot.spec = spec_map();
+		if (core_hard_zero) {
+			boot.core_piped = true;
+			(void)setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
+		}
 		if (break_nr >= 0)
 			break_install();
 		jail_enter(&boot);
@@ -645,6 +650,22 @@ static void case_init(void)
 	expect_well(tool_nproc, "RLIMIT_NPROC stops a fork bomb");
 }
 
+/* Started with a hard limit of 0 on a host that pipes its dumps: nothing would stop those of a program that the tool starts. */
+static void case_core(void)
+{
+	struct jail_run run;
+
+	spec_reset();
+	core_hard_zero = true;
+	jail_run(tool_ran, &run);
+	check(!run.have_failed, "no core at all: fine for a tool that starts no program");
+	spec.flags |= SPEC_INIT;
+	jail_run(tool_ran, &run);
+	check(run.have_failed && run.failed.layer == LAYER_RLIMIT && run.report[0] == '\0',
+	      "no core at all, dumps that are piped, programs: refused by name");
+	core_hard_zero = false;
+}
+
 static void case_limits(void)
 {
 	struct jail_run run;
@@ -909,6 +930,7 @@ static int world(void)
 	case_net();
 	case_net_faults();
 	case_init();
+	case_core();
 	case_limits();
 	case_seccomp();
 	case_core_gone();
