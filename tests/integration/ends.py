@@ -123,6 +123,7 @@ def kernel_ends(t):
     t.ends('by a signal, named: SIGKILL of its own', 'killed', body('os.kill(os.getpid(), signal.SIGKILL)\ntime.sleep(1)'), 'python', also=kept_and('SIGKILL'))
     t.ends('by a signal, named: SIGTERM of its own', 'killed', body('os.kill(os.getpid(), signal.SIGTERM)\ntime.sleep(1)'), 'python', also=kept_and('SIGTERM'))
     t.ends('by a signal, named: SIGALRM', 'killed', body('signal.alarm(1)\ntime.sleep(10)'), 'python', also=kept_and('SIGALRM'))
+    t.ends('by a signal, named: a real-time one', 'killed', body('os.kill(os.getpid(), signal.SIGRTMIN + 3)\ntime.sleep(1)'), 'python', also=kept_and('SIGRTMIN+3', '37'))
     t.ends('SIGSYS cannot be made', 'ok', body('try: os.kill(os.getpid(), signal.SIGSYS)\nexcept PermissionError: return "refused"'), 'python',
            also=lambda r: r['result'] == 'refused' or r['result'])
     t.ends('the init is killed', 'killed', body('try:\n    os.kill(1, signal.SIGKILL)\nexcept OSError as e:\n    pass\nos.kill(os.getpid(), 9)'), 'python', also=kept)
