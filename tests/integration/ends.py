@@ -2,6 +2,7 @@
 """Every way a call can end, provoked; the exit status, the cause and what is kept of the output with each."""
 import argparse
 import ctypes
+import fcntl
 import os
 import re
 import signal
@@ -194,6 +195,18 @@ def cancels(t):
         good = p.returncode == 130 and out.count(b'\n') <= 1 and b'"cancelled"' in out
         t.check('cancelled: ' + title, good, '%d %r %r' % (p.returncode, out[:300], err[:300]))
         t.check('cancelled: soon, and nothing is left', time.monotonic() - begin < 3 * FACTOR and not t.left(), t.left())
+    read_end, write_end = os.pipe()
+    os.write(write_end, b'x' * fcntl.fcntl(write_end, 1032))  # F_GETPIPE_SZ
+    p = t.start('def run(): return "x"', stdout=write_end)
+    time.sleep(1 * FACTOR)
+    p.send_signal(signal.SIGINT)
+    try:
+        p.communicate(timeout=10 * FACTOR)
+    except subprocess.TimeoutExpired:
+        p.kill()
+    t.check('Ctrl-C ends a brig whose reader does not read', p.wait() == -signal.SIGINT and not t.left(), '%s %s' % (p.returncode, t.left()))
+    os.close(read_end)
+    os.close(write_end)
     p = t.start(body('time.sleep(60)'), 'python')
     p.send_signal(signal.SIGINT)
     out, err = p.communicate(timeout=20 * FACTOR)
