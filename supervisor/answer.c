@@ -104,7 +104,7 @@ static void cause_limit(const struct call *c, struct cause *out)
 		break;
 	case OUTCOME_CPU_LIMIT:
 		snprintf(out->what, sizeof(out->what), "the tool used more processor time than limits.cpu (%u ms)", l->cpu_ms);
-		snprintf(out->evidence, sizeof(out->evidence), "{\"cpu_ms\":%.1f,\"limit_ms\":%u}", (double)c->usage.cpu_us / 1e3, l->cpu_ms);
+		snprintf(out->evidence, sizeof(out->evidence), "{\"cpu_ms\":%.1f,\"limit_ms\":%u}", (double)c->cpu_us / 1e3, l->cpu_ms);
 		out->key = "limits.cpu";
 		break;
 	case OUTCOME_OUT_OF_MEMORY:

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/wait.h>
 
 /* How often usage is looked at while a tool runs: an out-of-memory kill of a child on v1 and a CPU limit are noticed this late. */
 #define TICK_MS 25
@@ -60,6 +61,11 @@ static void note_jail(struct call *c)
 	c->fork_ns = j->fork_ns;
 	c->ev.exited = j->exited;
 	c->ev.wait_status = j->wait_status;
+	/* Where no cgroup counts, RLIMIT_CPU ends the call, with a SIGKILL like any other; the time that was used tells it apart. */
+	if ((!c->usage_known || c->usage.cpu_us == CGROUP_UNKNOWN) && j->exited && WIFSIGNALED(j->wait_status) &&
+	    WTERMSIG(j->wait_status) == SIGKILL && j->cpu_us >= (uint64_t)c->limits.cpu_ms * 1000)
+		c->ev.cpu_over = true;
+	c->cpu_us = c->usage_known && c->usage.cpu_us != CGROUP_UNKNOWN ? c->usage.cpu_us : j->cpu_us;
 	c->ev.syscall = j->denied;
 	c->denied_arch = j->denied_arch;
 	c->denied_nr = j->denied_nr;

@@ -57,6 +57,7 @@ struct jail {
 	bool exited, killed;   /* killed: by us */
 	int wait_status;       /* of PID 1, or of the tool under an init */
 	bool tool_ended;       /* ENDED came from the init */
+	uint64_t cpu_us;       /* once exited: set-up and tool together, where no cgroup tells them apart */
 	struct cgroup_usage usage;
 	bool usage_known;
 	uint64_t stage_ns[STAGE_COUNT];

@@ -2,6 +2,8 @@
 #include "supervisor/syscall_groups.h"
 #include "tests/filter/table.h"
 
+#include <signal.h>
+
 static uint32_t verdict_of(const char *profile, const struct seccomp_data *data, unsigned *ret_steps)
 {
 	const struct jail_spec *spec = profile_spec(table_profile(profile));
