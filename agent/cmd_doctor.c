@@ -81,6 +81,7 @@ static int table_show(const struct show *s, const struct call *c)
 	_cleanup_free_ char *verdict = text_find(c->result, c->result_len, "verdict", NULL);
 	_cleanup_free_ char *summary = text_find(c->result, c->result_len, "summary", NULL);
 
+	stop_release();
 	if (s->json) {
 		fprintf(s->out, "%.*s\n", (int)c->result_len, c->result);
 	} else {

@@ -1,5 +1,6 @@
 #include "agent/show.h"
 
+#include "agent/stop.h"
 #include "agent/text.h"
 #include "jail/base/limits.h"
 
@@ -166,6 +167,7 @@ int show_result(const struct show *s, const char *json, size_t len)
 	int outcome = name ? outcome_find(name) : -1;
 	struct err unknown;
 
+	stop_release();
 	if (outcome < 0) {
 		err_set(&unknown, ERR_BUG, EPROTO, "supervisor",
 			"the supervisor answered with no outcome that this client knows");
@@ -213,6 +215,7 @@ int show_failure(const struct show *s, enum outcome outcome, int status, const s
 {
 	struct jbuf b;
 
+	stop_release();
 	if (s->json) {
 		jbuf_init(&b, LINE_MAX_BYTES);
 		jbuf_text(&b, "{\"outcome\":");

@@ -6,6 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <time.h>
+
+static void stop_signals(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGHUP);
+}
 
 int stop_open(void)
 {
@@ -14,10 +23,7 @@ int stop_open(void)
 	int fd;
 
 	/* An ignored signal stays ignored even while blocked, so nohup and background jobs keep their meaning. */
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
+	stop_signals(&set);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return -errno;
 	/* A reader that left and a file size limit are errors of the write that met them, told as such. */
@@ -36,4 +42,14 @@ const char *stop_take(int stop_fd)
 		return NULL;
 	snprintf(name, sizeof(name), "SIG%s", sigabbrev_np((int)info.ssi_signo) ?: "?");
 	return name;
+}
+
+void stop_release(void)
+{
+	sigset_t set;
+
+	stop_signals(&set);
+	while (sigtimedwait(&set, NULL, &(struct timespec){ 0 }) > 0)
+		;
+	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
 }

@@ -9,5 +9,8 @@
 int stop_open(void);
 /* Takes one pending signal: its name ("SIGINT"), or NULL when there is none. */
 const char *stop_take(int stop_fd);
+/* From here on these signals end the process as they do any other: all that is left to do is to write, and a reader
+ * that does not read must not make it immune to Ctrl-C. What is pending is forgotten; it was heeded, or came too late. */
+void stop_release(void);
 
 #endif

@@ -30,7 +30,9 @@ static size_t char_decode(const unsigned char *s, size_t len, uint32_t *ret)
 /* What a terminal, or an eye that reads one, could be misled by. */
 static bool char_is_unsafe(uint32_t c)
 {
-	return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
+	/* The rest are invisible: soft hyphen, joiner, fillers, tags. */
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0xad || c == 0x34f || c == 0x115f || c == 0x1160 ||
+	       c == 0x180e || c == 0x3164 || c == 0xffa0 || (c >= 0xe0000 && c < 0xe1000) || (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
 	       (c >= 0x2060 && c <= 0x206f) || c == 0x61c || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb);
 }
 
@@ -44,8 +46,10 @@ static void char_escape(struct jbuf *out, uint32_t c)
 		jbuf_text(out, "\\r");
 	else if (c < 0x80)
 		jbuf_printf(out, "\\x%02x", c);
-	else
+	else if (c <= 0xffff)
 		jbuf_printf(out, "\\u%04x", c);
+	else
+		jbuf_printf(out, "\\U%08x", c);
 }
 
 void text_escape(struct jbuf *out, const char *bytes, size_t len, enum text_kind kind)

@@ -2,6 +2,7 @@
 #include "jail/base/compiler.h"
 #include "supervisor/call.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -23,13 +24,27 @@ struct cause {
 	bool final;         /* the same call would end the same way */
 };
 
+/* "SIGSEGV", "SIGRTMIN+3"; the two that the C library keeps for itself are plain numbers. */
+static void signal_name(int sig, char *buf, size_t cap)
+{
+	const char *name = sigabbrev_np(sig);
+
+	if (name)
+		snprintf(buf, cap, "SIG%s", name);
+	else if (sig >= SIGRTMIN)
+		snprintf(buf, cap, "SIGRTMIN+%d", sig - SIGRTMIN);
+	else
+		snprintf(buf, cap, "SIG%d", sig);
+}
+
 static void cause_killed(const struct call *c, struct cause *out)
 {
 	int sig = WTERMSIG(c->ev.wait_status);
-	const char *name = sigabbrev_np(sig);
+	char name[24];
 
-	snprintf(out->what, sizeof(out->what), "the tool was killed by signal %d (SIG%s)", sig, name ? name : "?");
-	snprintf(out->evidence, sizeof(out->evidence), "{\"signal\":\"SIG%s\",\"number\":%d}", name ? name : "?", sig);
+	signal_name(sig, name, sizeof(name));
+	snprintf(out->what, sizeof(out->what), "the tool was killed by signal %d (%s)", sig, name);
+	snprintf(out->evidence, sizeof(out->evidence), "{\"signal\":\"%s\",\"number\":%d}", name, sig);
 	snprintf(out->hint, sizeof(out->hint), "%s",
 		 sig == SIGSEGV || sig == SIGABRT || sig == SIGBUS ? "native code crashed, or the stack overflowed" :
 								      "the tool or the kernel sent this signal; Brig did not");

@@ -4,7 +4,7 @@
  * as hostile: ranges are checked, and a malformed message ends the keeper
  * (and with it every jail).
  *
- *   ZYGOTE_START  fd: sealed spec    -> fd: core's end of the zygote's control socket
+ *   ZYGOTE_START  fd: sealed spec    -> fd: core's end of the zygote's control socket; EUSERS: as many run as may
  *   ZYGOTE_STOP                      kills the zygote of `gen` and all its jails, reaps it
  *   CGROUP_NEW    slot, limits       -> back-end, which controllers hold
  *   CGROUP_JOIN   slot, fd: pidfd    the keeper moves that process (a child of the zygote's PID namespace, or it refuses)

@@ -67,7 +67,7 @@ static int on_zygote_start(struct keeper *k, struct request *q)
 		return BROKEN;
 	k->last_gen = q->msg->gen;
 	if (!z)
-		return err_set(q->err, ERR_HOST, EAGAIN, "zygote", "%u zygotes run already", KEEPER_ZYGOTES);
+		return err_set(q->err, ERR_HOST, EUSERS, "zygote", "%u zygotes run already", KEEPER_ZYGOTES);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_set(q->err, ERR_HOST, errno, "zygote", "socketpair: %s", strerror(errno));
 	_cleanup_close_ int theirs = pair[1];

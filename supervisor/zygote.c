@@ -189,11 +189,11 @@ static int start_with_room(struct zygote *z, struct err *err)
 {
 	int r = zygote_start(z, err);
 
-	if (r == -EAGAIN && retire_idle(z->core)) {
+	if (r == -EUSERS && retire_idle(z->core)) {
 		z->gen = z->core->next_gen++;
 		r = zygote_start(z, err);
 	}
-	if (r == -EAGAIN) {
+	if (r == -EUSERS) {
 		err_set(err, ERR_HOST, EBUSY, JAIL_NO_ROOM, "calls of as many different profiles as may be in use at once are running");
 		err_hint(err, "try again when a call has ended");
 		r = -EBUSY;

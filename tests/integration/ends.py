@@ -2,6 +2,7 @@
 """Every way a call can end, provoked; the exit status, the cause and what is kept of the output with each."""
 import argparse
 import ctypes
+import fcntl
 import os
 import re
 import signal
@@ -123,6 +124,7 @@ def kernel_ends(t):
     t.ends('by a signal, named: SIGKILL of its own', 'killed', body('os.kill(os.getpid(), signal.SIGKILL)\ntime.sleep(1)'), 'python', also=kept_and('SIGKILL'))
     t.ends('by a signal, named: SIGTERM of its own', 'killed', body('os.kill(os.getpid(), signal.SIGTERM)\ntime.sleep(1)'), 'python', also=kept_and('SIGTERM'))
     t.ends('by a signal, named: SIGALRM', 'killed', body('signal.alarm(1)\ntime.sleep(10)'), 'python', also=kept_and('SIGALRM'))
+    t.ends('by a signal, named: a real-time one', 'killed', body('os.kill(os.getpid(), signal.SIGRTMIN + 3)\ntime.sleep(1)'), 'python', also=kept_and('SIGRTMIN+3', '37'))
     t.ends('SIGSYS cannot be made', 'ok', body('try: os.kill(os.getpid(), signal.SIGSYS)\nexcept PermissionError: return "refused"'), 'python',
            also=lambda r: r['result'] == 'refused' or r['result'])
     t.ends('the init is killed', 'killed', body('try:\n    os.kill(1, signal.SIGKILL)\nexcept OSError as e:\n    pass\nos.kill(os.getpid(), 9)'), 'python', also=kept)
@@ -193,6 +195,18 @@ def cancels(t):
         good = p.returncode == 130 and out.count(b'\n') <= 1 and b'"cancelled"' in out
         t.check('cancelled: ' + title, good, '%d %r %r' % (p.returncode, out[:300], err[:300]))
         t.check('cancelled: soon, and nothing is left', time.monotonic() - begin < 3 * FACTOR and not t.left(), t.left())
+    read_end, write_end = os.pipe()
+    os.write(write_end, b'x' * fcntl.fcntl(write_end, 1032))  # F_GETPIPE_SZ
+    p = t.start('def run(): return "x"', stdout=write_end)
+    time.sleep(1 * FACTOR)
+    p.send_signal(signal.SIGINT)
+    try:
+        p.communicate(timeout=10 * FACTOR)
+    except subprocess.TimeoutExpired:
+        p.kill()
+    t.check('Ctrl-C ends a brig whose reader does not read', p.wait() == -signal.SIGINT and not t.left(), '%s %s' % (p.returncode, t.left()))
+    os.close(read_end)
+    os.close(write_end)
     p = t.start(body('time.sleep(60)'), 'python')
     p.send_signal(signal.SIGINT)
     out, err = p.communicate(timeout=20 * FACTOR)

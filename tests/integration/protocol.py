@@ -110,8 +110,8 @@ def resident():
 
 def slow(t):
     s = Supervisor()
-    n = 100000
-    small = request('{}', method='status') * n
+    n = 60000
+    small = request('{}', '"%s"' % ('i' * 2000), 'status') * n
     sender = threading.Thread(target=lambda: quiet_send(s.sock, small))
     sender.start()
     time.sleep(1.5 * FACTOR)
@@ -140,6 +140,13 @@ def host_limits(t):
     with tempfile.TemporaryFile(dir=t.dir) as out:
         p = subprocess.run(['prlimit', '--fsize=0', t.brig, 'run', '--json', body], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, timeout=60 * FACTOR)
     t.check('a file size limit of nothing is told, no signal', p.returncode == 70 and b'cannot write' in p.stderr, str(p))
+    if os.getuid() == 0:
+        brig = t.user_brig()
+        for n in range(1, 6):
+            p = subprocess.run(['setpriv', '--reuid=64243', '--regid=64243', '--clear-groups', 'prlimit', '--nproc=%d' % n, brig, 'run', '--json', '--best-effort', body],
+                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60 * FACTOR)
+            t.check('%d processes for the user: the call works or is refused, and is not called busy' % n,
+                    p.returncode in (0, 6, 70) and p.stdout.count('\n') == 1 and not t.left(), str(p))
     fake = t.file('full', '#!/bin/sh\nexit 75\n')
     os.chmod(fake, 0o755)
     p = subprocess.run([t.brig, 'run', '--json', body], stdin=subprocess.DEVNULL, capture_output=True, text=True, env={**os.environ, 'BRIG_BRIGD': fake})

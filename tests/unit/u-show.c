@@ -181,6 +181,19 @@ static void bytes_that_are_no_utf8_are_shown_as_bytes(void **state)
 	jbuf_done(&b);
 }
 
+static void invisible_characters_are_shown(void **state)
+{
+	static const char text[] = "a\u00adb\u180ec\u3164d\U000e0041e\u00e9\U0001f600";
+	struct jbuf b;
+
+	(void)state;
+	jbuf_init(&b, 1000);
+	text_escape(&b, text, sizeof(text) - 1, TEXT_BLOCK);
+	jbuf_raw(&b, "", 1);
+	assert_string_equal(b.data, "a\\u00adb\\u180ec\\u3164d\\U000e0041e\u00e9\U0001f600");
+	jbuf_done(&b);
+}
+
 static void a_quoted_word_fits_its_buffer(void **state)
 {
 	char buf[16];
@@ -209,6 +222,7 @@ int main(void)
 		cmocka_unit_test(an_unknown_outcome_is_an_internal_error),
 		cmocka_unit_test(a_failure_tells_where_what_and_what_to_do),
 		cmocka_unit_test(bytes_that_are_no_utf8_are_shown_as_bytes),
+		cmocka_unit_test(invisible_characters_are_shown),
 		cmocka_unit_test(a_quoted_word_fits_its_buffer),
 	};
 
