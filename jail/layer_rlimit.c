@@ -3,9 +3,9 @@
  * Threat:      descriptors, core dumps, locked pages, message queues, queued signals and file sizes are no cgroup's business; a
  *              core dump piped by core_pattern starts a root helper on the host.
  * Mechanism:   setrlimit(2), soft = hard, downwards only: nobody here holds CAP_SYS_RESOURCE of the initial namespace.
- *              RLIMIT_CORE is 1 byte: 0 does not stop a dump that core_pattern pipes to a program, 1 does, and is too little for
- *              a file as well (core(5); do_coredump()). Programs that a tool may start are dumpable again after execve, so this
- *              must hold for them too, and the filter lets nobody lower it to 0.
+ *              RLIMIT_CORE is 0; but 1 byte where the host's core_pattern pipes and the profile starts programs: the tool itself is not
+ *              dumpable (privs), what it executes is, and 0 does not stop a dump that is piped, 1 does (core(5); do_coredump()).
+ *              The filter lets nobody lower it.
  *              RLIMIT_CPU is the backup of core's watch on cgroup usage: a second late, and hard, since SIGXCPU's default
  *              action does not reach a PID 1.
  * Order:       after mount (libnl and the mounts open descriptors above a small nofile), before seccomp (prlimit is refused).
@@ -43,13 +43,13 @@ static void limit_set(__rlimit_resource_t what, uint64_t value, const char *op)
 
 static void core_limit_set(const struct layer_state *st)
 {
+	const bool piped = st->boot->core_piped && (st->spec->flags & SPEC_INIT);
 	struct rlimit have;
 
-	limit_set(RLIMIT_CORE, 1, "setrlimit core");
+	limit_set(RLIMIT_CORE, piped ? 1 : 0, "setrlimit core");
 	if (getrlimit(RLIMIT_CORE, &have) < 0)
 		die_at(LAYER_RLIMIT, "getrlimit core", errno);
-	/* Brig was started with a hard limit of 0. The tool itself is not dumpable; what it executes is. */
-	if (have.rlim_cur == 0 && st->boot->core_piped && (st->spec->flags & SPEC_INIT))
+	if (piped && have.rlim_cur == 0) /* Brig was started with a hard limit of 0 */
 		die_at(LAYER_RLIMIT, "hard RLIMIT_CORE is 0, and core_pattern pipes", 0);
 }
 

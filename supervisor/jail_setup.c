@@ -28,6 +28,8 @@ static pid_t pidfd_pid(int pidfd)
 
 static void jail_drain_status(struct jail *j);
 
+static void jail_drain_status(struct jail *j);
+
 static void on_spawned(struct jail *j, const struct zygote_msg *msg, int *pidfd)
 {
 	struct keeper_reply reply;
@@ -36,6 +38,8 @@ static void on_spawned(struct jail *j, const struct zygote_msg *msg, int *pidfd)
 	struct err err;
 
 	if (msg->err) {
+		/* One that ended before its map was written has said in which layer. */
+		jail_drain_status(j);
 		jail_fail_text(j, LAYER_USER, msg->err, "new namespaces for a jail");
 		/* There is no process whose end would be told. */
 		event_active(j->timer, EV_TIMEOUT, 0);
