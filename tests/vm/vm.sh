@@ -119,7 +119,7 @@ boot() { # VERSION[/systemd]: TAP of the guest on stdout
 	[ -z "${BRIG_VM_VERBOSE:-}" ] || sed 's/^/# console: /' "$t/console" >&2
 	if [ "$status" != 0 ] && [ "$status" != 1 ]; then
 		sed 's/^/# /' "$t/fs.log" "$t/qemu.log"
-		tail -n 40 "$t/console" 2>/dev/null | tr -d '\r' | sed 's/^/# console: /'
+		grep -av 'Killed process' "$t/console" 2>/dev/null | tail -n 40 | tr -d '\r' | sed 's/^/# console: /'
 		case $rc in
 		124 | 137) echo "not ok - the guest ended within $limit s" ;;
 		*) echo "not ok - the guest ran to its end (qemu exit $rc, guest status ${status:-none})" ;;
