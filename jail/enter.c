@@ -8,7 +8,7 @@
 #include "jail/layer.h"
 #include "jail/python.h"
 
-/* Until the zygote wrote the id map and core had us moved into the call's cgroup. */
+/* Until the zygote wrote the id map. Core says with it what this host cannot give. */
 static void go_wait(struct layer_state *st)
 {
 	uint32_t gone = status_wait(STATUS_GO);
@@ -16,6 +16,11 @@ static void go_wait(struct layer_state *st)
 	for (int layer = 0; layer < LAYER_COUNT; layer++)
 		if (gone & LAYER_BIT(layer))
 			layer_missing(st, (enum layer)layer, "core found it missing", 0);
+}
+
+static void join_wait(struct layer_state *st UNUSED)
+{
+	(void)status_wait(STATUS_JOINED);
 }
 
 /* clang-format off */
@@ -27,18 +32,20 @@ static const struct step {
 	{ STAGE_FDS,      layer_fds_apply },
 	/* Needs no privilege; no handler or key of the zygote's outlives it. */
 	{ STAGE_SESSION,  layer_session_apply },
-	/* All below needs the id map, and counts in the call's cgroup. */
+	/* All below needs the id map. */
 	{ STAGE_GO,       go_wait },
 	/* First use of the id map. Capabilities are kept; what the layers below make belongs to the jail's id. */
 	{ STAGE_USER,     layer_user_apply },
-	/* CAP_SYS_ADMIN. After core moved us into the call's cgroup (GO): that group becomes the root of all we see. */
-	{ STAGE_NAMES,    layer_names_apply },
 	/* CAP_SYS_ADMIN. procfs before the pivot; after it the host's tree does not exist for us. */
 	{ STAGE_MOUNT,    layer_mount_apply },
 	/* After the layers that open many descriptors, before prlimit is filtered. */
 	{ STAGE_RLIMIT,   layer_rlimit_apply },
 	/* After the last change of ids (it resets dumpable and the death signal); landlock and seccomp ask for it. */
 	{ STAGE_PRIVS,    layer_privs_apply },
+	/* As late as can be: the keeper moves us while we are busy above. What we used so far is the supervisor's cost. */
+	{ STAGE_JOIN,     join_wait },
+	/* CAP_SYS_ADMIN. After the move: the call's cgroup becomes the root of all we see. */
+	{ STAGE_NAMES,    layer_names_apply },
 	/* After the last layer that needs a capability. */
 	{ STAGE_CAPS,     layer_caps_apply },
 	/* After the last mount, which it forbids; rules name files of the final root. */

@@ -3,7 +3,7 @@
  * Threat:      the host's name and /proc/self/cgroup tell a jail which machine, customer and container it runs on; a cgroup path
  *              is also where a writable cgroupfs would be attacked.
  * Mechanism:   fixed uts names; unshare(CLONE_NEWCGROUP) makes the group we are in the root of all we see, cgroup_namespaces(7).
- * Order:       after GO: core has put us into the call's own cgroup by then, and a cgroup namespace taken before would show the
+ * Order:       after JOINED: we are in the call's own cgroup by then, and a cgroup namespace taken before would show the
  *              path from the old one to the new one. Before caps: both need CAP_SYS_ADMIN of the namespace.
  * If missing:  cgroup namespaces are in 4.6 and can be configured out: layer cgroup_ns, refused unless best_effort.
  * Verified by: verify.c (uname reads "brig"; sethostname is refused); from outside /proc/PID/ns/cgroup.

@@ -10,7 +10,8 @@ static const char *const stage_names[STAGE_COUNT] = {
 /* Where a stage has no layer of its own, the one whose promise would be broken by going on. */
 static const enum layer stage_layers[STAGE_COUNT] = {
 	[STAGE_START] = LAYER_PID,
-	[STAGE_GO] = LAYER_CGROUP,
+	[STAGE_GO] = LAYER_USER,
+	[STAGE_JOIN] = LAYER_CGROUP,
 	[STAGE_FDS] = LAYER_FDS,
 	[STAGE_SESSION] = LAYER_SESSION,
 	[STAGE_USER] = LAYER_USER,

@@ -6,7 +6,8 @@
  * init above the tool keeps a copy (not dumpable, ptrace and pidfd_getfd refused)
  * to forward how the tool ended: PID 1 cannot die of the tool's signal itself.
  *
- *   core -> jail   GO      id map written and cgroup joined: enter the layers
+ *   core -> jail   GO      id map written: enter the layers
+ *   core -> jail   JOINED  moved into the call's cgroup: the layers that show or count it may go on
  *   jail -> core   LOCKED  all layers on and verified from inside; carries the
  *                          number of the seccomp listener, timings, findings
  *   core -> jail   PARK    listener fetched (by the zygote): close it, warm up
@@ -27,12 +28,13 @@
 	X(STAGE_START, "start")                      \
 	X(STAGE_FDS, "descriptors")                  \
 	X(STAGE_SESSION, "session and keyring")      \
-	X(STAGE_GO, "wait for id map and cgroup")    \
+	X(STAGE_GO, "wait for id map")               \
 	X(STAGE_USER, "user and groups")             \
-	X(STAGE_NAMES, "uts, cgroup namespace")      \
 	X(STAGE_MOUNT, "root file system")           \
 	X(STAGE_RLIMIT, "resource limits")           \
 	X(STAGE_PRIVS, "no_new_privs, mdwe, speculation") \
+	X(STAGE_JOIN, "wait for cgroup")             \
+	X(STAGE_NAMES, "uts, cgroup namespace")      \
 	X(STAGE_CAPS, "capabilities")                \
 	X(STAGE_LANDLOCK, "landlock")                \
 	X(STAGE_VERIFY, "verify")                    \
@@ -53,7 +55,7 @@ const char *stage_name(enum stage stage);
 /* The layer that a failure in this stage is reported under. */
 enum layer stage_layer(enum stage stage);
 
-enum status_kind { STATUS_GO = 1, STATUS_LOCKED, STATUS_PARK, STATUS_PARKED, STATUS_ENDED, STATUS_FAILED };
+enum status_kind { STATUS_GO = 1, STATUS_JOINED, STATUS_LOCKED, STATUS_PARK, STATUS_PARKED, STATUS_ENDED, STATUS_FAILED };
 
 #define STATUS_MAGIC 0x42524754u
 #define STATUS_OP_MAX 48

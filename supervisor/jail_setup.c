@@ -26,10 +26,13 @@ static pid_t pidfd_pid(int pidfd)
 	return at ? (pid_t)strtol(at + 4, NULL, 10) : -1;
 }
 
+static void jail_drain_status(struct jail *j);
+
 static void on_spawned(struct jail *j, const struct zygote_msg *msg, int *pidfd)
 {
 	struct keeper_reply reply;
 	struct status_rec go = { .magic = STATUS_MAGIC, .kind = STATUS_GO, .degraded = j->receipt.degraded };
+	struct status_rec joined = { .magic = STATUS_MAGIC, .kind = STATUS_JOINED };
 	struct err err;
 
 	if (msg->err) {
@@ -47,13 +50,16 @@ static void on_spawned(struct jail *j, const struct zygote_msg *msg, int *pidfd)
 	}
 	if (j->state != JAIL_SPAWNING) /* given up meanwhile: its status socket is closed, so it leaves instead of entering */
 		return;
-	if (keeper_ask_slot(j->core->boot->keeper_fd, KP_CGROUP_JOIN, j->slot, j->pidfd, &reply, &err) < 0) {
-		jail_fail(j, LAYER_CGROUP, &err);
-		return;
-	}
 	j->state = JAIL_ENTERING;
-	if (fd_send(j->status_fd, &go, sizeof(go), NULL, 0) < 0)
+	/* It enters its layers while the keeper moves it; JOINED lets it go past the one that must come after. */
+	if (fd_send(j->status_fd, &go, sizeof(go), NULL, 0) < 0) {
 		jail_fail_text(j, LAYER_PID, EPIPE, "the jail left before it entered its layers");
+	} else if (keeper_ask_slot(j->core->boot->keeper_fd, KP_CGROUP_JOIN, j->slot, j->pidfd, &reply, &err) < 0) {
+		jail_drain_status(j); /* gone already? Then it said why */
+		jail_fail(j, LAYER_CGROUP, &err);
+	} else {
+		(void)fd_send(j->status_fd, &joined, sizeof(joined), NULL, 0); /* if it left, its end is on the way */
+	}
 }
 
 /* RECV cannot block here: poll says that a request waits, and one whose sender
@@ -145,8 +151,6 @@ static void on_inspected(struct jail *j, const struct zygote_msg *msg, int *fds,
 	if (fd_send(j->status_fd, &park, sizeof(park), NULL, 0) < 0)
 		jail_fail_text(j, LAYER_PID, EPIPE, "the jail left before it parked");
 }
-
-static void jail_drain_status(struct jail *j);
 
 void jail_zygote_msg(struct zygote *z, const struct zygote_msg *msg, int *fds, unsigned nfds)
 {

@@ -145,7 +145,7 @@ class Host:
                 'boottime': time.clock_gettime(time.CLOCK_BOOTTIME), 'monotonic': time.clock_gettime(time.CLOCK_MONOTONIC_RAW),
                 'root_id': [st.st_dev, st.st_ino]}
 
-    def run(self, argv, secs):
+    def run(self, argv, secs, user=None):
         """With a terminal of our making as controlling terminal and stderr, a secret on stdin, inherited descriptors."""
         self._drain_sockets()
         master, slave = pty.openpty()
@@ -160,6 +160,9 @@ class Host:
             fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
             signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+            if user is not None:
+                os.setresgid(user, user, user)
+                os.setresuid(user, user, user)
         p = subprocess.Popen(argv, stdin=r, stdout=subprocess.PIPE, stderr=slave, cwd=self.dir, preexec_fn=terminal,
                              pass_fds=(self.leak_fd, self.leak_dirfd, self.mark_w),
                              env={**os.environ, 'BRIG_ESC_SECRET': self.secret + '-env'})
@@ -168,7 +171,8 @@ class Host:
         os.set_blocking(master, False)
         self.terminal = b''
         open_out = True
-        while p.poll() is None or open_out:
+        while open_out or p.poll() is None:
+            gone = p.poll() is not None
             ready = select.select([p.stdout, master] if open_out else [master], [], [], 0.05)[0]
             if p.stdout in ready:
                 chunk = os.read(p.stdout.fileno(), 65536)
@@ -186,8 +190,8 @@ class Host:
                 os.close(master)
                 p.stdout.close()
                 raise subprocess.TimeoutExpired(argv, secs)
-            if p.poll() is not None and p.stdout not in ready:
-                break
+            if gone and p.stdout not in ready:
+                break  # it had ended before we looked, and there was nothing more to read
         p.stdout.close()
         self.typed = struct.unpack('i', fcntl.ioctl(slave, termios.FIONREAD, bytes(4)))[0]
         os.close(slave)

@@ -241,7 +241,10 @@ static void jail_park(struct zygote_run *z, struct jail_run *j, uint32_t slot)
 
 	if (msg.kind != ZY_SPAWNED || msg.err || j->pidfd < 0)
 		bail("SPAWNED");
-	status_exchange(j->status, STATUS_GO, STATUS_LOCKED, &rec);
+	rec = (struct status_rec){ .magic = STATUS_MAGIC, .kind = STATUS_GO };
+	if (fd_send(j->status, &rec, sizeof(rec), NULL, 0) < 0)
+		bail("send GO");
+	status_exchange(j->status, STATUS_JOINED, STATUS_LOCKED, &rec);
 	msg = (struct zygote_msg){ .magic = ZYGOTE_MAGIC, .kind = ZY_INSPECT, .seq = seq, .slot = slot, .listener_fd = rec.listener_fd };
 	if (fd_send(z->control, &msg, sizeof(msg), NULL, 0) < 0)
 		bail("send INSPECT");

@@ -359,3 +359,68 @@ def fs_swapon(kw):
 
 def fs_acct(kw):
     return verdict('acct', sysc(163, b'/nosuch'), ('ENOENT',))
+
+
+def fs_open_host_for_writing(kw):
+    return attempt('open O_WRONLY', lambda: os.close(os.open(kw['scratch'], os.O_WRONLY)))
+
+
+def fs_unlink_host_file(kw):
+    path = kw['dir'] + '/linked%d' % os.getpid()
+    if os.path.isdir(kw['dir']):
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY))
+        except OSError as e:
+            return con(word(e) + ' create')
+    return attempt('unlink', os.unlink, path)
+
+
+def fs_whiteout_device(kw):
+    """A device 0:0 may be made without any capability."""
+    return attempt('mknod', lambda: os.mknod('/tmp/white%d' % os.getpid(), 0o600 | 0o020000, 0))
+
+
+def fs_device_ioctl(kw):
+    import fcntl
+    return attempt('RNDGETENTCNT', lambda: fcntl.ioctl(os.open('/dev/random', os.O_RDONLY), 0x80045200, bytes(4)))
+
+
+def fs_chmod_setuid(kw):
+    path = '/tmp/sid%d' % os.getpid()
+    os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+    return attempt('chmod', os.chmod, path, 0o4755)
+
+
+def fs_create_setuid(kw):
+    return attempt('open', lambda: os.close(os.open('/tmp/sic%d' % os.getpid(), os.O_CREAT | os.O_WRONLY, 0o4755)))
+
+
+def fs_tmpfile_setuid(kw):
+    return attempt('O_TMPFILE', lambda: os.close(os.open('/tmp', os.O_TMPFILE | os.O_WRONLY, 0o6755)))
+
+
+def fs_lease(kw):
+    """A lease stops whoever opens the file on the host."""
+    import fcntl
+    fd = os.open(kw['scratch'] if os.path.exists(kw['scratch']) else '/etc/passwd', os.O_RDONLY)
+    return attempt('F_SETLEASE', fcntl.fcntl, fd, 1024, fcntl.F_RDLCK)
+
+
+def fs_dnotify(kw):
+    import fcntl
+    signal.signal(signal.SIGIO, signal.SIG_IGN)
+    return attempt('F_NOTIFY', fcntl.fcntl, os.open('/usr', os.O_RDONLY), 1026, 1)
+
+
+def fs_rename_over_host(kw):
+    src = '/tmp/ren%d' % os.getpid()
+    open(src, 'w').close()
+    return attempt('renameat2', lambda: os.rename(src, kw['dir'] + '/mark-renamed') or os.listdir(kw['dir'])) if not src.startswith(kw['dir']) else con('same')
+
+
+def fs_splice_from_file(kw):
+    """Pages of a file that may only be read, in a pipe that may be written."""
+    r, w = os.pipe()
+    import json
+    fd = os.open(json.__file__, os.O_RDONLY)
+    return verdict('splice', sysc(275, fd, None, w, None, 100, 0))

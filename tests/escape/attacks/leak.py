@@ -224,7 +224,7 @@ def leak_sched_host(kw):
 
 def leak_memory_of_zygote(kw):
     """The interpreter was warm before the call: does it hold a word of the supervisor's environment or of the other caller?"""
-    secret = kw['env_secret'].encode()
+    needle = kw['env_secret'][::-1].encode()  # reversed, lest we find ourselves; what follows it in the environment is -env
     try:
         ranges = [line.split()[0].split('-') for line in open('/proc/self/maps') if ' rw-p ' in line]
     except OSError as e:
@@ -236,7 +236,9 @@ def leak_memory_of_zygote(kw):
     hits = 0
     for a, b in ranges:
         try:
-            hits += os.pread(mem, min(int(b, 16) - int(a, 16), 64 << 20), int(a, 16)).count(secret + b'-env')
+            text = os.pread(mem, min(int(b, 16) - int(a, 16), 64 << 20), int(a, 16))
+            hits += text[::-1].count(b'vne-' + needle)
+            del text
         except OSError:
             pass
     return esc('%d copies' % hits) if hits else con('not in memory')

@@ -189,3 +189,28 @@ def net_pass_fd_over_pair(kw):
         socket.send_fds(a, [b'x'], [kw['leak_fd']])
         return os.pread(socket.recv_fds(b, 1, 1)[1][0], 20, 0)
     return attempt('SCM_RIGHTS', go)
+
+
+def net_bind_tcp(kw):
+    def go():
+        s = socket.socket()
+        s.bind(('127.0.0.1', 0))
+        s.listen()
+        return s.getsockname()
+    return attempt('bind', go)
+
+
+def net_abstract_out_of_domain(kw):
+    return attempt('connect', _dial, socket.AF_UNIX, socket.SOCK_STREAM, '\0' + kw['abstract'])
+
+
+def net_connect_out_of_domain(kw):
+    return attempt('connect', _dial, socket.AF_INET, socket.SOCK_STREAM, ('127.0.0.1', kw['tcp_port']))
+
+
+def net_attach_filter(kw):
+    """A packet filter on a pair of one's own is code in the kernel too."""
+    prog = ctypes.create_string_buffer(struct.pack('HBBI', 6, 0, 0, 0xffff), 8)
+    fprog = struct.pack('HxxxxxxQ', 1, ctypes.addressof(prog))
+    a, b = socket.socketpair()
+    return attempt('SO_ATTACH_FILTER', lambda: a.setsockopt(socket.SOL_SOCKET, 26, fprog))

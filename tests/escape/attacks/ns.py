@@ -391,3 +391,19 @@ def tty_take_over(kw):
         return [fd for fd in range(0, 10) if os.isatty(fd) and fcntl.ioctl(fd, termios.TIOCSCTTY, 1) == 0]
     text = in_child(lambda: attempt('TIOCSCTTY', go))
     return con('ENOTTY no terminal') if text.endswith('[]') else text
+
+
+def cap_sched_deadline(kw):
+    attr = ctypes.create_string_buffer(struct.pack('IIQiIQQQ', 48, 6, 0, 0, 0, 10 ** 6, 10 ** 7, 10 ** 7), 48)
+    return in_child(lambda: verdict('sched_setattr', sysc(314, 0, attr, 0), ('EBUSY',)))
+
+
+def proc_signal_out_of_domain(kw):
+    """Landlock's own wall around signals."""
+    return attempt('kill', os.kill, kw['victim'], signal.SIGCONT)
+
+
+def proc_move_pages_victim(kw):
+    page = (ctypes.c_void_p * 1)(0x400000)
+    status = (ctypes.c_int * 1)()
+    return verdict('move_pages', sysc(279, kw['victim'], 1, page, None, status, 0))

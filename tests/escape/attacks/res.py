@@ -534,3 +534,44 @@ def forge_sigsys_exit_signal(kw):
         return con(e + ' clone')
     time.sleep(0.3)
     return con('survived the exit signal')
+
+
+def res_deep_tree(kw):
+    d = '/tmp/deep%d' % os.getpid()
+    os.mkdir(d)
+    os.chdir(d)
+    try:
+        for i in range(3000):
+            os.mkdir('d')
+            os.chdir('d')
+    except OSError as e:
+        return con('%s after %d levels' % (word(e), i))
+    return esc('3000 levels')
+
+
+def res_pipe_size(kw):
+    import fcntl
+    r, w = os.pipe()
+    return attempt('F_SETPIPE_SZ', fcntl.fcntl, w, 1031, 1 << 20)
+
+
+def res_socket_buffers(kw):
+    pairs = []
+    try:
+        while len(pairs) < 300:
+            a, b = socket.socketpair()
+            pairs += [a, b]
+            a.setblocking(False)
+            while a.send(b'x' * 65536) > 0:
+                pass
+    except BlockingIOError:
+        pass
+    except OSError as e:
+        return con('%s after %d' % (word(e), len(pairs)))
+    return con('EAGAIN in one pair')
+
+
+def res_xattr_tmpfs(kw):
+    path = '/tmp/xa%d' % os.getpid()
+    open(path, 'w').close()
+    return attempt('setxattr', os.setxattr, path, 'user.x', b'x' * 60000)

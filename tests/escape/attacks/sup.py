@@ -173,3 +173,66 @@ def sup_nonblocking_pipes(kw):
 def sup_pipe_resize(kw):
     import fcntl
     return con('size %r' % [fcntl.fcntl(fd, 1031, 4096) for fd in (1, 4)])
+
+
+def sup_kill_all(kw):
+    """Everything that a signal reaches, itself excepted."""
+    try:
+        os.kill(-1, signal.SIGKILL)
+    except OSError as e:
+        return con('alone: ' + word(e))
+    return con('alone')
+
+
+def sup_hurt_init(kw):
+    for s in (signal.SIGTERM, signal.SIGSEGV, signal.SIGSTOP, signal.SIGKILL, signal.SIGCHLD, signal.SIGUSR1):
+        try:
+            os.kill(1, s)
+        except OSError:
+            pass
+    time.sleep(0.1)
+    return con('unhurt')
+
+
+def sup_fake_child_status(kw):
+    """A sibling for the init to wait for, with an end of its own."""
+    r, e = sysc(56, 0x8000 | 17, 0, 0, 0, 0)
+    if r == 0:
+        os._exit(77)
+    time.sleep(0.2)
+    return con('sibling %s' % (e or 'made'))
+
+
+def sup_slow_frame(kw):
+    for b in _frame(1, b'"' + b'x' * 1000 + b'"'):
+        os.write(4, bytes([b]))
+        time.sleep(0.01)
+    return 'second'
+
+
+def sup_many_zombies_at_end(kw):
+    n = 0
+    try:
+        for n in range(12):
+            if os.fork() == 0:
+                os._exit(0)
+    except OSError:
+        pass
+    return con('zombies left')
+
+
+def sup_stopped_children(kw):
+    for i in range(3):
+        if os.fork() == 0:
+            os.kill(os.getpid(), signal.SIGSTOP)
+            os._exit(0)
+    return con('stopped children left')
+
+
+def sup_frozen_in_vfork(kw):
+    """A parent that is asleep in vfork cannot be woken by anything but its child."""
+    r, e = sysc(56, 0x4000 | 0x100 | 17, 0, 0, 0, 0)
+    if r == 0:
+        time.sleep(kw['hang_s'])
+        os._exit(0)
+    return con((e or 'came back') + ' vfork')

@@ -258,3 +258,72 @@ def sys_set_robust_list_other(kw):
     head = ctypes.c_void_p()
     size = ctypes.c_size_t()
     return verdict('get_robust_list', sysc(274, kw['victim'], ctypes.byref(head), ctypes.byref(size)))
+
+
+def sys_madvise_merge(kw):
+    """Merged pages are shared with other jails, and the time that a write takes tells."""
+    import mmap
+    m = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, 3)
+    return verdict('MADV_MERGEABLE', sysc(28, ctypes.addressof(ctypes.c_char.from_buffer(m)), 4096, 12))
+
+
+def sys_mempolicy(kw):
+    return verdict('set_mempolicy', sysc(238, 0, None, 0))
+
+
+def sys_mincore(kw):
+    """Which pages of a shared file are in memory: what others have used."""
+    import json
+    import mmap
+    fd = os.open(json.__file__, os.O_RDONLY)
+    m = mmap.mmap(fd, 4096, mmap.MAP_PRIVATE, 3)
+    return verdict('mincore', sysc(27, ctypes.addressof(ctypes.c_char.from_buffer(m)), 4096, ctypes.create_string_buffer(8)))
+
+
+def sys_cachestat(kw):
+    import json
+    fd = os.open(json.__file__, os.O_RDONLY)
+    span = ctypes.create_string_buffer(struct.pack('QQ', 0, 4096), 16)
+    return verdict('cachestat', sysc(451, fd, span, ctypes.create_string_buffer(40), 0))
+
+
+def sys_setaffinity(kw):
+    return attempt('sched_setaffinity', lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}))
+
+
+def sys_execveat_memory(kw):
+    """A program by descriptor, without a path."""
+    fd = os.open('/usr/bin/true', os.O_RDONLY)
+    argv = (ctypes.c_char_p * 2)(b'true', None)
+    text = in_child(lambda: con(sysc(322, fd, b'', argv, None, 0x1000)[1] + ' execveat'))
+    return esc('ran') if 'exit 0' in text else text
+
+
+def sys_pidfd_of_thread(kw):
+    """Number and flags of pidfd_open at once: a thread as a process."""
+    fd, e = sysc(434, os.getpid(), 0o200)
+    return con(e + ' pidfd_open') if fd < 0 else verdict('pidfd_getfd', sysc(438, fd, 0, 0))
+
+
+def sys_race_number(kw):
+    """One thread changes a buffer while another calls: a filter sees values only, so the call must be refused each time."""
+    buf = ctypes.create_string_buffer(struct.pack('8Q', 0, 0, 0, 0, 17, 0, 0, 0), 64)
+    stop = time.monotonic() + 0.3
+
+    def flip():
+        while time.monotonic() < stop:
+            struct.pack_into('Q', buf, 0, 0x10000000)
+            struct.pack_into('Q', buf, 0, 0)
+    t = threading.Thread(target=flip)
+    t.start()
+    e = ''
+    while time.monotonic() < stop:
+        r, e = sysc(435, buf, 64)
+        if r == 0:
+            os._exit(0)
+        if r > 0:
+            os.waitpid(r, 0)
+            t.join()
+            return esc('clone3 made %d' % r)
+    t.join()
+    return con(e + ' each time')
