@@ -76,8 +76,8 @@ boot() { # VERSION[/systemd]: TAP of the guest on stdout
 	# What differs from run to run rides in a second archive behind the first.
 	mkdir -p "$t/i/job" "$t/shown"
 	cp tests/vm/init "$t/i/init"
-	printf 'repo=%q\nbuild=%q\nhost_seconds=%q\nsuites=%q\nhost_now=%q\nmode=%q\n' \
-		"$repo" "$build" "$(work_seconds)" "${BRIG_VM_SUITES:-}" "$(date +%s)" "$mode" >"$t/i/job/conf"
+	printf 'repo=%q\nbuild=%q\nhost_seconds=%q\nsuites=%q\nhost_now=%q\nmode=%q\nlimit=%q\n' \
+		"$repo" "$build" "$(work_seconds)" "${BRIG_VM_SUITES:-}" "$(date +%s)" "$mode" "$limit" >"$t/i/job/conf"
 	pack "$t/i" "$t/initrd2"
 	cat "$k/initrd" "$t/initrd2" >"$t/initrd"
 
