@@ -124,7 +124,7 @@ TEST_PROGRAMS := $(UNIT) $(patsubst %.c,$(B)/%,$(filter-out tests/escape/lib% te
 $(TEST_PROGRAMS): $(B)/tests/%: $(B)/obj/tests/%.o $(LIBS)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALLL) -o $@ $< -Wl,--start-group $(LIBS) -Wl,--end-group $$($(PKG) --libs $(TEST_PKG)) && chmod a+rx $(@D) $@
+	$(Q)$(CC) $(ALLL) -o $@ $(filter %.o,$^) -Wl,--start-group $(LIBS) -Wl,--end-group $$($(PKG) --libs $(TEST_PKG)) && chmod a+rx $(@D) $@
 
 # A zygote in which a planned call of a starting jail fails (tests/fault/libshim.c has the same list; x86-64).
 FAULT_WRAP := status_open status_send status_close bind cap_drop_bound cap_get_bound cap_init cap_reset_ambient cap_set_proc cap_set_secbits \
@@ -140,6 +140,7 @@ $(B)/tests/fault/zygote: $(call obj,$(ZYGOTE_SRC) tests/fault/libshim.c) $(PRELU
 
 .PHONY: unit tests test check check-escape check-root check-vm check-link check-asan check-clang
 unit: $(UNIT)
+$(B)/tests/escape/onelayer: $(B)/obj/tests/escape/libplace.o
 tests: all $(TEST_PROGRAMS) $(FAULT_ZYGOTE)
 
 test: ## install what is missing, build, run every suite this machine can run

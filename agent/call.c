@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 /* How long brigd may take to remove cgroups and reap after an answer: far above what was ever seen, and bounded. */
 #define END_WAIT_MS	     5000
@@ -68,6 +69,23 @@ static void call_read(struct call *c, char *line, size_t len)
 	call_read_error(c, line, len);
 }
 
+/* A supervisor that could not even begin says so by its exit status; its words went to standard error. */
+static bool call_not_begun(struct call *c, const struct private *p)
+{
+	int status = WIFEXITED(p->status) ? WEXITSTATUS(p->status) : -1;
+
+	if (status == outcome_exit_status(OUTCOME_BUSY))
+		c->outcome = OUTCOME_BUSY;
+	else if (status == outcome_exit_status(OUTCOME_SETUP_FAILED))
+		c->outcome = OUTCOME_SETUP_FAILED;
+	else
+		return false;
+	err_set(&c->err, ERR_HOST, 0, "supervisor", "the supervisor could not begin%s",
+		c->outcome == OUTCOME_BUSY ? ": as many run as may run at once" : "");
+	err_hint(&c->err, "what brigd said stands above%s", c->outcome == OUTCOME_BUSY ? "; try again when one has ended" : "");
+	return true;
+}
+
 static void call_broken(struct call *c, const struct private *p, int r, int stop_fd)
 {
 	char how[96];
@@ -76,6 +94,8 @@ static void call_broken(struct call *c, const struct private *p, int r, int stop
 	if (r == -ECANCELED) {
 		c->end = CALL_CANCELLED;
 		err_set(&c->err, ERR_CALLER, ECANCELED, "client", "stopped by %s", stop_take(stop_fd) ?: "a signal");
+	} else if (r == -EPIPE && call_not_begun(c, p)) {
+		return;
 	} else if (r == -EPIPE) {
 		private_describe(p, how, sizeof(how));
 		err_set(&c->err, ERR_BUG, EPIPE, "supervisor", "the supervisor %s before it answered", how);
@@ -94,7 +114,7 @@ void call_make(struct call *c, const char *method, const char *params, size_t le
 	size_t line_len = 0;
 	int r;
 
-	*c = (struct call){ .end = CALL_BROKEN };
+	*c = (struct call){ .end = CALL_BROKEN, .outcome = OUTCOME_INTERNAL_ERROR };
 	if (private_start(&p, &c->err) < 0)
 		return;
 	jbuf_init(&request, LIMIT_FRAME_BYTES);

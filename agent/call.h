@@ -3,6 +3,7 @@
 #define BRIG_AGENT_CALL_H
 
 #include "jail/base/err.h"
+#include "jail/base/names.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,6 +21,7 @@ struct call {
 	const char *result; /* raw JSON */
 	size_t result_len;
 	struct err err;
+	enum outcome outcome; /* CALL_BROKEN: what to call it */
 };
 void call_done(struct call *c);
 

@@ -107,6 +107,6 @@ int cmd_doctor(const struct options *opt)
 	else if (c.end == CALL_CANCELLED)
 		status = show_failure(&s, OUTCOME_CANCELLED, outcome_exit_status(OUTCOME_CANCELLED), &c.err);
 	else
-		status = show_failure(&s, OUTCOME_INTERNAL_ERROR, outcome_exit_status(OUTCOME_INTERNAL_ERROR), &c.err);
+		status = show_failure(&s, c.outcome, outcome_exit_status(c.outcome), &c.err);
 	return show_end(&s, status);
 }

@@ -141,7 +141,7 @@ static int call_show(const struct show *s, const struct action *a, const struct 
 	if (c->end == CALL_CANCELLED)
 		return show_failure(s, OUTCOME_CANCELLED, outcome_exit_status(OUTCOME_CANCELLED), &c->err);
 	if (c->end == CALL_BROKEN)
-		return show_failure(s, OUTCOME_INTERNAL_ERROR, outcome_exit_status(OUTCOME_INTERNAL_ERROR), &c->err);
+		return show_failure(s, c->outcome, outcome_exit_status(c->outcome), &c->err);
 	if (s->json)
 		fprintf(s->out, c->result[0] == '[' ? "{\"profiles\":%.*s}\n" : "%.*s\n", (int)c->result_len,
 			c->result);

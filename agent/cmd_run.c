@@ -109,7 +109,7 @@ static int call_show(const struct show *s, const struct call *c)
 	case CALL_BROKEN:
 		break;
 	}
-	return show_failure(s, OUTCOME_INTERNAL_ERROR, outcome_exit_status(OUTCOME_INTERNAL_ERROR), &c->err);
+	return show_failure(s, c->outcome, outcome_exit_status(c->outcome), &c->err);
 }
 
 static int run_call(const struct show *s, const struct options *opt, const struct run_input *in, int stop_fd)

@@ -21,6 +21,7 @@ struct rpc {
 	size_t out_len;
 	char *in;
 	size_t in_len, in_cap, scanned;
+	size_t looked; /* no line end before this; each byte is looked at once, or a long answer takes minutes */
 };
 
 static void rpc_done(struct rpc *r)
@@ -67,7 +68,7 @@ static int rpc_read(struct rpc *r)
 	if (n == 0)
 		return -EPIPE;
 	r->in_len += (size_t)n;
-	return r->in_len - r->scanned > LIMIT_FRAME_BYTES ? -EPROTO : 1;
+	return r->in_len - r->scanned > LIMIT_ANSWER_BYTES ? -EPROTO : 1;
 }
 
 static bool line_is_answer(const char *line, size_t len)
@@ -83,7 +84,7 @@ static int rpc_scan(struct rpc *r, char **ret_line, size_t *ret_len, struct err 
 	struct json_error je;
 	char *end;
 
-	while ((end = memchr(r->in + r->scanned, '\n', r->in_len - r->scanned))) {
+	while ((end = memchr(r->in + r->looked, '\n', r->in_len - r->looked))) {
 		char *line = r->in + r->scanned;
 		size_t len = (size_t)(end - line);
 
@@ -91,6 +92,7 @@ static int rpc_scan(struct rpc *r, char **ret_line, size_t *ret_len, struct err 
 			return err_set(err, ERR_BUG, EPROTO, "supervisor", "its answer is not JSON: column %u: %s",
 				je.column, je.what);
 		r->scanned += len + 1;
+		r->looked = r->scanned;
 		if (!line_is_answer(line, len))
 			continue;
 		*end = '\0';
@@ -103,6 +105,7 @@ static int rpc_scan(struct rpc *r, char **ret_line, size_t *ret_len, struct err 
 	memmove(r->in, r->in + r->scanned, r->in_len - r->scanned);
 	r->in_len -= r->scanned;
 	r->scanned = 0;
+	r->looked = r->in_len;
 	return 0;
 }
 
@@ -110,7 +113,7 @@ static int rpc_ended(int r, struct err *err)
 {
 	if (r == -EPROTO)
 		return err_set(err, ERR_BUG, EPROTO, "supervisor", "its answer is longer than %zu bytes",
-			(size_t)LIMIT_FRAME_BYTES);
+			(size_t)LIMIT_ANSWER_BYTES);
 	if (r == -ENOMEM)
 		return err_set(err, ERR_HOST, ENOMEM, "client", "no memory for the answer");
 	return err_set(err, ERR_BUG, EPIPE, "supervisor", "it ended before it answered");

@@ -20,7 +20,8 @@ int stop_open(void)
 	sigaddset(&set, SIGHUP);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return -errno;
-	if (sigaction(SIGPIPE, &ignore, NULL) < 0)
+	/* A reader that left and a file size limit are errors of the write that met them, told as such. */
+	if (sigaction(SIGPIPE, &ignore, NULL) < 0 || sigaction(SIGXFSZ, &ignore, NULL) < 0)
 		return -errno;
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return fd < 0 ? -errno : fd;

@@ -3,6 +3,7 @@
 #include "jail/zygote.h"
 
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 enum { WATCH_CONTROL, WATCH_LIFELINE, WATCH_CHILDREN, WATCH_COUNT = WATCH_CHILDREN + LIMIT_SLOTS };
@@ -36,12 +37,14 @@ static void child_reap(struct zygote *zy, unsigned slot)
 {
 	struct zygote_child *child = &zy->children[slot];
 	struct zygote_msg msg = { .magic = ZYGOTE_MAGIC, .kind = ZY_EXITED, .seq = child->seq, .slot = slot };
-	pid_t pid = waitpid(child->pid, &msg.wait_status, WNOHANG);
+	struct rusage ru;
+	pid_t pid = wait4(child->pid, &msg.wait_status, WNOHANG, &ru);
 
 	if (pid == 0)
 		return;
 	if (pid != child->pid)
 		_exit(1);
+	msg.cpu_us = (uint64_t)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000000u + (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec);
 	child->pidfd = fd_close(child->pidfd);
 	zygote_send(&msg, NULL, 0);
 }

@@ -50,6 +50,7 @@ struct zygote_msg {
 	int32_t listener_fd;  /* INSPECT: number inside the jail */
 	uint32_t namespaces;  /* INSPECTED: 1u << enum ns_bit, read from /proc/PID/ns */
 	int32_t wait_status;  /* EXITED */
+	uint64_t cpu_us;      /* EXITED: of PID 1 and all that it waited for, set-up included (getrusage(2)) */
 	uint32_t stage;       /* START_FAILED: enum layer to name */
 	uint64_t fork_ns;     /* SPAWNED: time inside clone3 */
 	char op[48];          /* START_FAILED: the call */

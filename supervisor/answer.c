@@ -11,6 +11,9 @@
 /* More frames than a person reads. */
 #define TRACEBACK_MAX 50
 
+/* Most calls are over by then, and asking again costs little. */
+#define RETRY_AFTER_MS 100
+
 /* What the profile's limit and its origin are called, and how to say that it ended a call. */
 struct cause {
 	char what[400];
@@ -86,7 +89,7 @@ static void cause_limit(const struct call *c, struct cause *out)
 		break;
 	case OUTCOME_CPU_LIMIT:
 		snprintf(out->what, sizeof(out->what), "the tool used more processor time than limits.cpu (%u ms)", l->cpu_ms);
-		snprintf(out->evidence, sizeof(out->evidence), "{\"cpu_ms\":%.1f,\"limit_ms\":%u}", (double)c->usage.cpu_us / 1e3, l->cpu_ms);
+		snprintf(out->evidence, sizeof(out->evidence), "{\"cpu_ms\":%.1f,\"limit_ms\":%u}", (double)c->cpu_us / 1e3, l->cpu_ms);
 		out->key = "limits.cpu";
 		break;
 	case OUTCOME_OUT_OF_MEMORY:
@@ -123,6 +126,11 @@ static void cause_of(const struct call *c, struct cause *out)
 		break;
 	case OUTCOME_CANCELLED:
 		snprintf(out->what, sizeof(out->what), "the call was cancelled by its client");
+		break;
+	case OUTCOME_BUSY:
+		snprintf(out->what, sizeof(out->what), "%s", c->why.detail);
+		snprintf(out->evidence, sizeof(out->evidence), "{\"slots\":%d}", LIMIT_SLOTS);
+		snprintf(out->hint, sizeof(out->hint), "%s", c->why.hint);
 		break;
 	case OUTCOME_INTERNAL_ERROR:
 		snprintf(out->what, sizeof(out->what), "the supervisor failed: %s", c->why.detail);
@@ -261,6 +269,8 @@ void answer_print(const struct call *c, struct jbuf *out)
 	jbuf_printf(out, "{\"call_id\":\"%s\",\"tool\":null,\"profile\":", c->id);
 	jbuf_cstring(out, c->profile);
 	jbuf_printf(out, ",\"outcome\":\"%s\"", outcome_name(c->outcome));
+	if (c->outcome == OUTCOME_BUSY)
+		jbuf_printf(out, ",\"retry_after_ms\":%d", RETRY_AFTER_MS);
 	if (c->outcome != OUTCOME_OK)
 		cause_of(c, &cause);
 	if (c->outcome == OUTCOME_OK) {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/wait.h>
 
 /* How often usage is looked at while a tool runs: an out-of-memory kill of a child on v1 and a CPU limit are noticed this late. */
 #define TICK_MS 25
@@ -60,6 +61,11 @@ static void note_jail(struct call *c)
 	c->fork_ns = j->fork_ns;
 	c->ev.exited = j->exited;
 	c->ev.wait_status = j->wait_status;
+	/* Where no cgroup counts, RLIMIT_CPU ends the call, with a SIGKILL like any other; the time that was used tells it apart. */
+	if ((!c->usage_known || c->usage.cpu_us == CGROUP_UNKNOWN) && j->exited && WIFSIGNALED(j->wait_status) &&
+	    WTERMSIG(j->wait_status) == SIGKILL && j->cpu_us >= (uint64_t)c->limits.cpu_ms * 1000)
+		c->ev.cpu_over = true;
+	c->cpu_us = c->usage_known && c->usage.cpu_us != CGROUP_UNKNOWN ? c->usage.cpu_us : j->cpu_us;
 	c->ev.syscall = j->denied;
 	c->denied_arch = j->denied_arch;
 	c->denied_nr = j->denied_nr;
@@ -113,17 +119,31 @@ static void end_with_frame(struct call *c)
 	jail_refill(z, warm);
 }
 
-/* Something outside ends the call: kill, then wait until the jail is gone. */
+/* A complete frame that came before the kill ends the call, whatever else would. */
+static bool frame_is_there(struct call *c)
+{
+	if (c->state != CALL_RUN || c->jail->result_fd < 0)
+		return false;
+	call_read_result_rest(c);
+	return c->ev.frame_complete;
+}
+
+/* Something outside ends the call: kill, then wait until the jail is gone. What
+ * the tool still says on its way down is no result any more. */
 static void end_by_kill(struct call *c)
 {
 	if (c->state == CALL_KILLED)
 		return;
+	if (frame_is_there(c)) {
+		end_with_frame(c);
+		return;
+	}
 	c->state = CALL_KILLED;
 	c->ended_ns = core_now_ns();
-	if (c->wall_ev)
-		event_del(c->wall_ev);
-	if (c->tick_ev)
-		event_del(c->tick_ev);
+	struct event *evs[] = { c->result_ev, c->wall_ev, c->tick_ev };
+	for (size_t i = 0; i < ARRAY_LEN(evs); i++)
+		if (evs[i])
+			event_del(evs[i]);
 	jail_usage(c->jail);
 	note_usage(c);
 	note_limits(c);
@@ -131,23 +151,10 @@ static void end_by_kill(struct call *c)
 	jail_kill(c->jail);
 }
 
-/* Before anything else ends a call, a frame that is already in the pipe counts. */
-static bool frame_is_there(struct call *c)
-{
-	if (c->state != CALL_RUN || c->jail->result_fd < 0)
-		return false;
-	call_read_result(c, SIZE_MAX);
-	return c->ev.frame_complete;
-}
-
 static void on_wall(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 {
 	struct call *c = arg;
 
-	if (frame_is_there(c)) {
-		end_with_frame(c);
-		return;
-	}
 	c->ev.wall_over = true;
 	end_by_kill(c);
 }
@@ -282,6 +289,7 @@ static void on_gone(struct call *c)
 	note_jail(c);
 	call_read_rest(c);
 	c->jail = NULL;
+	jail_refill(c->zygote, c->core->boot->warm);
 	call_answer(c);
 }
 
@@ -397,6 +405,7 @@ void call_start(struct core *core, struct profile *profile, const struct call_re
 	}
 	if (call_prepare(c, profile, req->best_effort) < 0) {
 		int layer = layer_find(c->why.where);
+		c->ev.busy = strcmp(c->why.where, JAIL_NO_ROOM) == 0;
 		c->ev.setup_failed = layer >= 0 || c->why.class == ERR_HOST;
 		c->ev.internal = !c->ev.setup_failed;
 		c->failed_layer = layer >= 0 ? (enum layer)layer : LAYER_USER;

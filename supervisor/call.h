@@ -52,6 +52,7 @@ struct call {
 	enum layer failed_layer;
 	unsigned limits_hit;
 	struct cgroup_usage usage;
+	uint64_t cpu_us; /* for the words about a CPU limit */
 	bool usage_known, has_receipt;
 	struct receipt receipt;
 	uint32_t denied_arch;

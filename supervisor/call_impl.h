@@ -11,6 +11,8 @@
 bool call_read_stream(int fd, struct capture *into, size_t max);
 /* The same for the result frame; also false once the frame's fate is decided. */
 bool call_read_result(struct call *c, size_t max);
+/* The result frame as far as it is in the pipe by now: a tool that keeps writing does not keep us. */
+void call_read_result_rest(struct call *c);
 /* Both streams, when nobody writes any more. */
 void call_read_rest(struct call *c);
 

@@ -111,6 +111,11 @@ bool call_read_result(struct call *c, size_t max)
 	return !c->ev.frame_complete && !c->ev.result_over;
 }
 
+void call_read_result_rest(struct call *c)
+{
+	(void)call_read_result(c, DRAIN_MAX);
+}
+
 void call_read_rest(struct call *c)
 {
 	if (!c->jail)

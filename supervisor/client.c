@@ -11,11 +11,16 @@
 #include <sys/uio.h>
 
 /* An answer holds two output texts whose bad bytes may grow threefold and a result; profiles cap them far below this. */
-#define ANSWER_MAX (256u << 20)
+#define ANSWER_MAX LIMIT_ANSWER_BYTES
+/* Answers that wait for a client which does not read them. Above this no further request of its is taken. */
+#define UNREAD_MAX (1u << 20)
 
 struct client {
 	struct core *core;
 	struct bufferevent *be;
+	size_t scanned; /* bytes at the front of the input that hold no line end */
+	bool skipping;  /* inside a line that was refused for its length */
+	bool paused;    /* too many answers unread */
 };
 
 void client_close(struct client *cl)
@@ -53,6 +58,54 @@ static void on_event(struct bufferevent *be UNUSED, short what, void *arg)
 		client_left(arg);
 }
 
+/* The next whole line, without its end; NULL: none yet. Each byte is looked at once, however slowly a long line comes. */
+static char *take_line(struct client *cl, struct evbuffer *in, size_t *ret_len)
+{
+	size_t have = evbuffer_get_length(in);
+	struct evbuffer_ptr from, end;
+	char *line;
+
+	if (cl->scanned >= have || evbuffer_ptr_set(in, &from, cl->scanned, EVBUFFER_PTR_SET) < 0)
+		return NULL;
+	end = evbuffer_search_eol(in, &from, NULL, EVBUFFER_EOL_LF);
+	if (end.pos < 0) {
+		cl->scanned = have;
+		return NULL;
+	}
+	cl->scanned = 0;
+	line = malloc((size_t)end.pos + 1);
+	if (line) {
+		evbuffer_remove(in, line, (size_t)end.pos);
+		line[end.pos] = '\0';
+		*ret_len = (size_t)end.pos;
+	}
+	evbuffer_drain(in, line ? 1 : (size_t)end.pos + 1);
+	return line;
+}
+
+/* A line over the limit is thrown away as it comes. Reading goes on: it is also how the client's end is noticed. */
+static void bound_line(struct client *cl, struct evbuffer *in)
+{
+	if (!cl->skipping && evbuffer_get_length(in) <= LIMIT_FRAME_BYTES)
+		return;
+	if (!cl->skipping)
+		client_answer_error(cl, "null", 4, -32600, "a request line is too long", NULL, "split the work, or pass less data");
+	cl->skipping = true;
+	cl->scanned = 0;
+	evbuffer_drain(in, evbuffer_get_length(in));
+}
+
+/* True once too many answers are unread; on_written() goes on with what was read already. The end of
+ * a client is noticed meanwhile by the write that waits. */
+static bool pause_reading(struct client *cl)
+{
+	if (evbuffer_get_length(bufferevent_get_output(cl->be)) <= UNREAD_MAX)
+		return false;
+	cl->paused = true;
+	bufferevent_disable(cl->be, EV_READ);
+	return true;
+}
+
 static void on_read(struct bufferevent *be, void *arg)
 {
 	struct client *cl = arg;
@@ -60,16 +113,25 @@ static void on_read(struct bufferevent *be, void *arg)
 	size_t len;
 	char *line;
 
-	while ((line = evbuffer_readln(in, &len, EVBUFFER_EOL_LF))) {
-		methods_dispatch(cl->core, line, len);
+	while (!pause_reading(cl) && (line = take_line(cl, in, &len))) {
+		if (!cl->skipping)
+			methods_dispatch(cl->core, line, len);
+		cl->skipping = false;
 		free(line);
-		if (!cl->core->client)
-			return;
 	}
-	if (evbuffer_get_length(in) > LIMIT_FRAME_BYTES) {
-		client_answer_error(cl, "null", 4, -32600, "a request line is too long", NULL, "split the work, or pass less data");
-		bufferevent_disable(be, EV_READ);
-	}
+	if (!cl->paused)
+		bound_line(cl, in);
+}
+
+static void on_written(struct bufferevent *be, void *arg)
+{
+	struct client *cl = arg;
+
+	if (!cl->paused)
+		return;
+	cl->paused = false;
+	bufferevent_enable(be, EV_READ);
+	on_read(be, cl);
 }
 
 int client_open(struct core *core, int fd, struct err *err)
@@ -83,7 +145,7 @@ int client_open(struct core *core, int fd, struct err *err)
 	}
 	cl->core = core;
 	core->client = cl;
-	bufferevent_setcb(cl->be, on_read, NULL, on_event, cl);
+	bufferevent_setcb(cl->be, on_read, on_written, on_event, cl);
 	bufferevent_enable(cl->be, EV_READ | EV_WRITE);
 	return 0;
 }

@@ -78,7 +78,8 @@ static void on_keeper(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 	struct core *core = arg;
 	char byte;
 
-	if (recv(core->boot->keeper_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
+	/* EAGAIN: an answer that was taken before we came here. A message that nobody asked for is as bad as none. */
+	if (recv(core->boot->keeper_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN)
 		event_base_loopexit(core->base, NULL);
 }
 

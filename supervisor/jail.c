@@ -95,6 +95,8 @@ static void jail_gone(struct jail *j)
 	if (j->has_cgroup && keeper_ask_slot(core->boot->keeper_fd, KP_CGROUP_DEL, j->slot, -1, &reply, NULL) == 0) {
 		j->usage = reply.usage;
 		j->usage_known = true;
+	} else if (j->has_cgroup) {
+		j->has_slot = false; /* something in it does not die: nobody else gets this slot's id and group */
 	}
 	j->has_cgroup = false;
 	j->state = JAIL_GONE;
@@ -164,10 +166,13 @@ static void on_timer(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 {
 	struct jail *j = arg;
 
-	if (j->state >= JAIL_DYING)
+	if (j->state >= JAIL_DYING) {
+		if (j->pidfd >= 0 && j->zygote->state != ZYGOTE_DEAD) /* stuck in the kernel: its zygote still counts it */
+			j->has_slot = false;
 		jail_ended(j, false, 0);
-	else if (j->state < JAIL_PARKED)
+	} else if (j->state < JAIL_PARKED) {
 		jail_fail_text(j, LAYER_PID, ETIMEDOUT, "the jail was not ready in time");
+	}
 }
 
 /* ---- cgroup ---- */
@@ -230,6 +235,28 @@ static int make_channels(struct jail *j)
 	return 0;
 }
 
+/* A jail that only waits makes room for a call of another profile; it does so by the time the caller asks again. */
+static void evict_parked(struct core *core)
+{
+	struct jail *j;
+
+	LIST_FOREACH(j, &core->jails, link)
+		if (j->state == JAIL_PARKED && !j->fn) {
+			jail_abandon(j);
+			return;
+		}
+}
+
+bool jail_zygote_in_use(const struct zygote *z)
+{
+	const struct jail *j;
+
+	LIST_FOREACH(j, &z->core->jails, link)
+		if (j->zygote == z && j->fn)
+			return true;
+	return false;
+}
+
 static int take_slot(struct jail *j, struct err *err)
 {
 	for (unsigned k = 0; k < LIMIT_SLOTS; k++)
@@ -239,7 +266,10 @@ static int take_slot(struct jail *j, struct err *err)
 			j->has_slot = true;
 			return 0;
 		}
-	return err_set(err, ERR_HOST, EBUSY, "jail", "all %d slots are taken", LIMIT_SLOTS);
+	evict_parked(j->core);
+	err_set(err, ERR_HOST, EBUSY, JAIL_NO_ROOM, "all %d jails that may stand at once do", LIMIT_SLOTS);
+	err_hint(err, "try again when a call has ended");
+	return -EBUSY;
 }
 
 static struct jail *jail_new(struct zygote *z, jail_fn fn, void *arg)

@@ -57,11 +57,15 @@ struct jail {
 	bool exited, killed;   /* killed: by us */
 	int wait_status;       /* of PID 1, or of the tool under an init */
 	bool tool_ended;       /* ENDED came from the init */
+	uint64_t cpu_us;       /* once exited: set-up and tool together, where no cgroup tells them apart */
 	struct cgroup_usage usage;
 	bool usage_known;
 	uint64_t stage_ns[STAGE_COUNT];
 	uint64_t spawn_ns, fork_ns; /* SPAWN to PARKED; inside clone3 */
 };
+
+/* Where an error stands that says: no room now, ask again (all slots or all zygotes are in use). */
+#define JAIL_NO_ROOM "room"
 
 /* Starts one; *ret is set before the first news comes to fn. On failure what was begun ends by itself, without news. */
 int jail_spawn(struct zygote *z, jail_fn fn, void *arg, struct jail **ret, struct err *err);
@@ -77,6 +81,8 @@ void jail_check_denied(struct jail *jail);
 void jail_kill(struct jail *jail);
 /* No more news to the owner; the jail is killed and cleaned up on its own. */
 void jail_abandon(struct jail *jail);
+/* Is anybody waiting for a jail of this zygote, or for its end? */
+bool jail_zygote_in_use(const struct zygote *z);
 /* Soon: parked jails with nobody's name on them, up to `want` for this zygote. */
 void jail_refill(struct zygote *z, unsigned want);
 /* The zygote became READY or died. */

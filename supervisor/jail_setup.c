@@ -169,6 +169,7 @@ void jail_zygote_msg(struct zygote *z, const struct zygote_msg *msg, int *fds, u
 		jail_drain_status(j); /* FAILED and ENDED were sent before the end that we hear of */
 		if (j->state < JAIL_PARKED)
 			jail_fail_text(j, LAYER_PID, 0, "the jail died while it was being set up");
+		j->cpu_us = msg->cpu_us;
 		jail_ended(j, true, msg->wait_status);
 	}
 }

@@ -207,8 +207,13 @@ static void loop(struct keeper *k)
 		for (unsigned i = 0; i < KEEPER_ZYGOTES; i++)
 			fds[AT_ZYGOTES + i] = (struct pollfd){ k->zygotes[i].pidfd, POLLIN, 0 };
 		int wait = !deadline ? -1 : now >= deadline ? 100 : (int)(deadline - now);
-		if (poll(fds, ARRAY_LEN(fds), wait) < 0)
-			continue;
+		if (poll(fds, ARRAY_LEN(fds), wait) < 0) {
+			if (errno == EINTR)
+				continue;
+			fprintf(stderr, "brigd: keeper: poll: %m; ending\n");
+			k->status = outcome_exit_status(OUTCOME_INTERNAL_ERROR);
+			return; /* finish() ends core, too */
+		}
 		if (fds[AT_SIGNAL].revents && read(k->signal_fd, &sig, sizeof(sig)) == sizeof(sig)) {
 			core_signal(k, deadline ? SIGKILL : SIGTERM);
 			deadline = deadline ? deadline : now + CORE_LEAVE_MS;

@@ -5,8 +5,10 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -204,6 +206,31 @@ static void standard_fds(void)
 	fd_close(fd);
 }
 
+/* The fixed poll sets of keeper and zygote alone need near a hundred; one running call takes ten in core. */
+#define FILES_MIN  128
+#define FILES_WANT 4096
+
+/* Too few descriptors would show as the strangest failures later. The jails get their own limit. */
+static int files_limit(void)
+{
+	struct rlimit l;
+
+	/* A file size limit that our memfds meet is an error of that call, not our death. */
+	(void)signal(SIGXFSZ, SIG_IGN);
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0)
+		return 0;
+	if (l.rlim_cur < FILES_WANT) {
+		l.rlim_cur = l.rlim_max < FILES_WANT ? l.rlim_max : FILES_WANT;
+		(void)setrlimit(RLIMIT_NOFILE, &l);
+	}
+	if (l.rlim_cur >= FILES_MIN)
+		return 0;
+	fprintf(stderr, "brigd: files: the limit of open files is %llu, at least %d are needed\n"
+			"brigd: hint: raise it (ulimit -n, LimitNOFILE= of the service)\n",
+		(unsigned long long)l.rlim_cur, FILES_MIN);
+	return outcome_exit_status(OUTCOME_SETUP_FAILED);
+}
+
 int main(int argc, char **argv)
 {
 	struct options o = { .private_fd = -1 };
@@ -225,6 +252,9 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	standard_fds();
+	r = files_limit();
+	if (r)
+		return r;
 	boot.client_fd = o.private_fd;
 	boot.client_pid = client_check(o.private_fd);
 	boot.warm = o.warm;

@@ -24,6 +24,28 @@ struct request {
 
 typedef void (*method_fn)(struct core *core, const struct request *rq);
 
+/* What a method takes. The first character of a value tells its type; 0: run judges it itself. */
+struct param {
+	const char *name;
+	const char *first;
+	const char *type;
+};
+#define STRING_FIRST "\""
+#define BOOL_FIRST   "tf"
+#define PARAMS_PROFILE                                                                                              \
+	{ "profile", STRING_FIRST, "a string" }, { "profile_path", STRING_FIRST, "a string" },                      \
+	{                                                                                                           \
+		"profile_text", STRING_FIRST, "a string"                                                            \
+	}
+static const struct param params_none[] = { { 0 } };
+static const struct param params_run[] = { { "body", STRING_FIRST, "a string" },
+					   { "args", NULL, NULL },
+					   PARAMS_PROFILE,
+					   { "best_effort", BOOL_FIRST, "true or false" },
+					   { "stages", BOOL_FIRST, "true or false" },
+					   { 0 } };
+static const struct param params_show[] = { PARAMS_PROFILE, { "effective", BOOL_FIRST, "true or false" }, { 0 } };
+
 static void refuse(struct core *core, const struct request *rq, int code, const struct err *err)
 {
 	client_answer_error(core->client, rq->id, rq->id_len, code, err->detail, err->where, err->hint);
@@ -61,6 +83,12 @@ static int param_profile(struct core *core, const struct request *rq, struct pro
 
 	if (name && strlen(name) != name_len)
 		return err_set(err, ERR_CALLER, EINVAL, "profile", "a profile name holds a NUL");
+	if (path && strlen(path) != path_len)
+		return err_set(err, ERR_CALLER, EINVAL, "profile", "a profile's path holds a NUL");
+	if (name && text)
+		return err_set(err, ERR_CALLER, EINVAL, "profile", "profile and profile_text exclude each other");
+	if (path && !text)
+		return err_set(err, ERR_CALLER, EINVAL, "profile", "profile_path only names where profile_text is from");
 	return profile_cache_get(core->profiles, name ? name : DEFAULT_PROFILE, path ? path : "profile", text, text_len, ret, err);
 }
 
@@ -216,13 +244,63 @@ static void method_doctor(struct core *core, const struct request *rq)
 static const struct {
 	const char *name;
 	method_fn fn;
+	const struct param *params;
 } methods[] = {
-	{ "run", method_run },
-	{ "status", method_status },
-	{ "doctor", method_doctor },
-	{ "profile.list", method_profile_list },
-	{ "profile.show", method_profile_show },
+	{ "run", method_run, params_run },
+	{ "status", method_status, params_none },
+	{ "doctor", method_doctor, params_none },
+	{ "profile.list", method_profile_list, params_none },
+	{ "profile.show", method_profile_show, params_show },
 };
+
+static const struct param *param_find(const struct param *params, const char *key, size_t len)
+{
+	for (; params->name; params++)
+		if (strlen(params->name) == len && memcmp(params->name, key, len) == 0)
+			return params;
+	return NULL;
+}
+
+/* A parameter that is misspelt or of the wrong type would be as good as absent: the call would run, under
+ * another profile than the caller meant. */
+static bool params_fit(struct core *core, const struct request *rq, const struct param *params)
+{
+	struct json_member m;
+	struct err err;
+	size_t at, len;
+
+	if (!json_find(rq->line, rq->len, "params", &at, &len, NULL))
+		return true;
+	if (rq->line[at] != '{') {
+		refuse_params(core, rq, "params is not an object");
+		return false;
+	}
+	while (json_member_next(rq->line, rq->len, &at, &m)) {
+		const struct param *p = param_find(params, rq->line + m.key, m.key_len);
+
+		if (p && (!p->first || strchr(p->first, rq->line[m.value])))
+			continue;
+		if (p)
+			err_set(&err, ERR_CALLER, EINVAL, "params", "%s is not %s", p->name, p->type);
+		else
+			err_set(&err, ERR_CALLER, EINVAL, "params", "no such parameter: %.*s", m.key_len < 64 ? (int)m.key_len : 64,
+				rq->line + m.key);
+		refuse(core, rq, -32602, &err);
+		return false;
+	}
+	return true;
+}
+
+static void method_call(struct core *core, const struct request *rq, const char *name, size_t len)
+{
+	for (size_t i = 0; i < ARRAY_LEN(methods); i++)
+		if (strlen(methods[i].name) == len && memcmp(methods[i].name, name, len) == 0) {
+			if (params_fit(core, rq, methods[i].params))
+				methods[i].fn(core, rq);
+			return;
+		}
+	client_answer_error(core->client, rq->id, rq->id_len, -32601, "no such method", NULL, NULL);
+}
 
 static bool take_request(struct core *core, const char *line, size_t len, struct request *rq)
 {
@@ -254,14 +332,9 @@ void methods_dispatch(struct core *core, const char *line, size_t len)
 		return;
 	_cleanup_free_ char *version = param_string(&rq, "jsonrpc", &version_len);
 	_cleanup_free_ char *name = param_string(&rq, "method", &name_len);
-	if (!version || strcmp(version, "2.0") != 0 || !name) {
+	if (!version || version_len != 3 || memcmp(version, "2.0", 3) != 0 || !name) {
 		client_answer_error(core->client, rq.id, rq.id_len, -32600, "not a JSON-RPC 2.0 request", NULL, NULL);
 		return;
 	}
-	for (size_t i = 0; i < ARRAY_LEN(methods); i++)
-		if (strcmp(methods[i].name, name) == 0) {
-			methods[i].fn(core, &rq);
-			return;
-		}
-	client_answer_error(core->client, rq.id, rq.id_len, -32601, "no such method", NULL, NULL);
+	method_call(core, &rq, name, name_len);
 }

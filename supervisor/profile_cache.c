@@ -7,7 +7,7 @@
 #define CACHE_MAX 16
 
 struct entry {
-	char *key; /* a name, or path, NUL, text */
+	char *key; /* "n", name, NUL, or "t", path, NUL, text: a text may be empty */
 	size_t len;
 	struct profile *profile;
 };
@@ -46,12 +46,13 @@ void profile_cache_free(struct profile_cache *cache)
 static char *key_make(const char *name, const char *path, const char *text, size_t len, size_t *ret_len)
 {
 	const char *first = text ? path : name;
-	size_t n = strlen(first) + 1;
+	size_t n = 1 + strlen(first) + 1;
 	char *key = malloc(n + (text ? len : 0));
 
 	if (!key)
 		return NULL;
-	memcpy(key, first, n);
+	key[0] = text ? 't' : 'n';
+	memcpy(key + 1, first, n - 1);
 	if (text)
 		memcpy(key + n, text, len);
 	*ret_len = n + (text ? len : 0);

@@ -60,7 +60,7 @@ static int read_ids(const char *status, bool as_root, struct receipt *r, enum la
 	return 0;
 }
 
-static int read_status(const char *status, bool as_root, struct receipt *r, enum layer *layer, struct err *err)
+int receipt_take_status(const char *status, bool as_root, struct receipt *r, enum layer *layer, struct err *err)
 {
 	static const char *const sets[] = { "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb" };
 	int e = read_ids(status, as_root, r, layer, err);
@@ -78,12 +78,40 @@ static int read_status(const char *status, bool as_root, struct receipt *r, enum
 	if (field_number(status, "Seccomp", 10, 0) != 2)
 		return wrong(LAYER_SECCOMP, layer, err, "no filter is installed");
 	if (field_number(status, "Threads", 10, 0) != 1)
-		return wrong(LAYER_FDS, layer, err, "more than one thread");
+		return wrong(LAYER_PID, layer, err, "more than one thread");
 	return 0;
 }
 
+/* One of the words between commas. */
+static bool option_set(const char *options, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *at = options; *at; at += strspn(at, ",")) {
+		size_t n = strcspn(at, ",");
+		if (n == len && strncmp(at, word, n) == 0)
+			return true;
+		at += n;
+	}
+	return false;
+}
+
+/* What a tool may write to, or see processes by: its own file systems, and what the profile says. */
+static bool may_be_writable(const char *point, const struct jail_spec *spec)
+{
+	static const char *const own[] = { "/tmp", "/dev/shm", "/proc" };
+
+	for (size_t i = 0; i < ARRAY_LEN(own); i++)
+		if (strcmp(point, own[i]) == 0)
+			return true;
+	for (uint32_t i = 0; i < spec->mount_count; i++)
+		if ((spec->mounts[i].flags & SPEC_MOUNT_RW) && strcmp(point, spec->mounts[i].to) == 0)
+			return true;
+	return false;
+}
+
 /* One line of mountinfo: ID PARENT MAJ:MIN ROOT POINT OPTIONS [TAGS] - TYPE SOURCE SUPER */
-static int read_mount(char *line, struct receipt *r, enum layer *layer, struct err *err)
+static int read_mount(char *line, const struct jail_spec *spec, struct receipt *r, enum layer *layer, struct err *err)
 {
 	char point[SPEC_PATH_MAX * 4], options[256];
 	char *tags = strstr(line, " - ");
@@ -92,20 +120,26 @@ static int read_mount(char *line, struct receipt *r, enum layer *layer, struct e
 		return wrong(LAYER_MOUNT, layer, err, "mountinfo cannot be read");
 	if (strstr(line, " shared:") && strstr(line, " shared:") < tags)
 		return wrong(LAYER_MOUNT, layer, err, "a mount propagates");
-	if (!strstr(options, "nosuid"))
+	if (!option_set(options, "nosuid"))
 		return wrong(LAYER_MOUNT, layer, err, "a mount honours set-uid programs");
+	if (!option_set(options, "nodev") && strncmp(point, "/dev/", 5) != 0)
+		return wrong(LAYER_MOUNT, layer, err, "a mount honours device nodes");
+	if (!option_set(options, "ro") && !may_be_writable(point, spec))
+		return wrong(LAYER_MOUNT, layer, err, strcmp(point, "/") == 0 ? "the root is writable" : "a mount is writable");
 	if (strcmp(point, "/") == 0)
-		r->root_read_only = strncmp(options, "ro", 2) == 0 && (options[2] == ',' || options[2] == '\0');
+		r->root_read_only = true;
 	r->mounts++;
 	return 0;
 }
 
-static int read_mounts(char *text, const struct jail_spec *spec, struct receipt *r, enum layer *layer, struct err *err)
+int receipt_take_mounts(char *text, const struct jail_spec *spec, struct receipt *r, enum layer *layer, struct err *err)
 {
 	char *save = NULL;
 
+	r->mounts = 0;
+	r->root_read_only = false;
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		int e = read_mount(line, r, layer, err);
+		int e = read_mount(line, spec, r, layer, err);
 		if (e < 0)
 			return e;
 	}
@@ -113,7 +147,7 @@ static int read_mounts(char *text, const struct jail_spec *spec, struct receipt 
 	if (r->mounts == 0 || r->mounts > 9 + spec->mount_count)
 		return wrong(LAYER_MOUNT, layer, err, "mounts that the profile does not name");
 	if (!r->root_read_only)
-		return wrong(LAYER_MOUNT, layer, err, "the root is writable");
+		return wrong(LAYER_MOUNT, layer, err, "no root");
 	return 0;
 }
 
@@ -133,16 +167,18 @@ int receipt_read(pid_t pid, const struct jail_spec *spec, bool as_root, struct r
 		err_hint(err, "mount /proc without hidepid for brigd, or start brigd where it can see the processes it starts");
 		return (int)n;
 	}
-	e = read_status(status, as_root, r, ret_layer, err);
+	e = receipt_take_status(status, as_root, r, ret_layer, err);
 	if (e < 0)
 		return e;
 	snprintf(path, sizeof(path), "/proc/%d/mountinfo", pid);
 	n = mounts ? fd_read_file_at(AT_FDCWD, path, mounts, MOUNTINFO_CAP) : -ENOMEM;
+	*ret_layer = LAYER_MOUNT;
 	if (n < 0)
 		return err_set(err, ERR_HOST, (int)-n, "mount", "%s: %s", path, strerror((int)-n));
-	r->mounts = 0;
-	r->root_read_only = false;
-	return read_mounts(mounts, spec, r, ret_layer, err);
+	/* Cut off in the middle: the rest was looked at by nobody. */
+	if (n >= MOUNTINFO_CAP - 1)
+		return wrong(LAYER_MOUNT, ret_layer, err, "more mounts than there can be");
+	return receipt_take_mounts(mounts, spec, r, ret_layer, err);
 }
 
 static void print_names(uint32_t bits, const char *const *names, unsigned count, struct jbuf *out)

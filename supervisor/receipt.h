@@ -28,6 +28,9 @@ struct receipt {
  * (*ret_layer), whatever the jail said about itself. */
 int receipt_read(pid_t pid, const struct jail_spec *spec, bool as_root, struct receipt *r, enum layer *ret_layer,
 		 struct err *err);
+/* Its two halves, over texts already read: /proc/PID/status, and mountinfo (which is taken apart). */
+int receipt_take_status(const char *status, bool as_root, struct receipt *r, enum layer *ret_layer, struct err *err);
+int receipt_take_mounts(char *text, const struct jail_spec *spec, struct receipt *r, enum layer *ret_layer, struct err *err);
 void receipt_print(const struct receipt *r, struct jbuf *out);
 
 /* A signal is pending in one of the jail's threads (its main process and direct

@@ -127,13 +127,18 @@ static int allow_prctl(scmp_filter_ctx ctx, int nr)
 	return r < 0 ? r : allow2(ctx, nr, low_is(0, PR_CAP_AMBIENT), low_is(1, PR_CAP_AMBIENT_IS_SET));
 }
 
-/* Every number but SIGSYS (31): 0..31 with one of the five low bits clear, 32..63, and 64. */
+/* Every number but SIGSYS (31), which is the filter's own word, and SIGXFSZ (25), by which the kernel tells that the
+ * file size limit was touched: 0..31 with one of the three bits clear that both have, or with exactly one of the other
+ * two; 32..63; and 64. */
 static int allow_signal(scmp_filter_ctx ctx, int nr, unsigned arg)
 {
+	static const struct {
+		uint32_t mask, value;
+	} fine[] = { { 1, 0 }, { 8, 0 }, { 16, 0 }, { 2 | 4, 2 }, { 2 | 4, 4 } };
 	int r = 0;
 
-	for (unsigned bit = 1; r == 0 && bit < 32; bit <<= 1)
-		r = allow1(ctx, nr, arg, (LOW & ~31u) | bit, 0);
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(fine); i++)
+		r = allow1(ctx, nr, arg, (LOW & ~31u) | fine[i].mask, fine[i].value);
 	if (r == 0)
 		r = allow1(ctx, nr, arg, LOW & ~31u, 32);
 	return r < 0 ? r : allow1(ctx, nr, arg, LOW, 64);

@@ -20,6 +20,8 @@ enum outcome verdict_of(const struct evidence *ev)
 		return OUTCOME_INTERNAL_ERROR;
 	if (ev->frame_complete && !kernel_killed)
 		return ev->frame_ok ? OUTCOME_OK : OUTCOME_TOOL_ERROR;
+	if (ev->busy)
+		return OUTCOME_BUSY;
 	if (ev->setup_failed)
 		return OUTCOME_SETUP_FAILED;
 	if (ev->cancelled)

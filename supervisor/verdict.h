@@ -15,6 +15,7 @@ struct evidence {
 	bool frame_ok;       /* it is a value, not an error */
 	bool internal;       /* the supervisor itself failed (zygote or keeper gone) */
 	bool setup_failed;   /* never reached PARKED */
+	bool busy;           /* there was no room to begin */
 	bool cancelled;      /* by the client, or the client left */
 	bool syscall;        /* the notification listener fired */
 	bool result_over;    /* more result bytes arrived than the profile keeps */

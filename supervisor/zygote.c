@@ -1,6 +1,7 @@
 #include "supervisor/zygote.h"
 
 #include "jail/base/fd.h"
+#include "supervisor/call.h"
 #include "supervisor/jail.h"
 #include "supervisor/keeper_client.h"
 
@@ -142,16 +143,75 @@ static struct zygote *zygote_new(struct core *core, struct profile *profile, boo
 	return z;
 }
 
+/* A call reads its zygote until it is answered, a jail until it is gone. */
+static bool is_referred(const struct zygote *z)
+{
+	const struct jail *j;
+	const struct call *c;
+
+	LIST_FOREACH(j, &z->core->jails, link)
+		if (j->zygote == z)
+			return true;
+	LIST_FOREACH(c, &z->core->calls, link)
+		if (c->zygote == z)
+			return true;
+	return false;
+}
+
+static void free_dead(struct core *core)
+{
+	struct zygote *z, *next;
+
+	for (z = LIST_FIRST(&core->zygotes); z; z = next) {
+		next = LIST_NEXT(z, link);
+		if (z->state == ZYGOTE_DEAD && !is_referred(z))
+			zygote_free(z);
+	}
+}
+
+/* Ends the zygote that was started first among those that nobody needs now. */
+static bool retire_idle(struct core *core)
+{
+	struct zygote *z, *oldest = NULL;
+
+	LIST_FOREACH(z, &core->zygotes, link)
+		if (z->state == ZYGOTE_READY && !jail_zygote_in_use(z) && (!oldest || z->gen < oldest->gen))
+			oldest = z;
+	if (!oldest)
+		return false;
+	err_set(&oldest->why, ERR_HOST, 0, "zygote", "retired to make room for another profile");
+	zygote_die(oldest);
+	return true;
+}
+
+/* Profiles are many, zygotes few (the keeper's bound): an idle one makes room. */
+static int start_with_room(struct zygote *z, struct err *err)
+{
+	int r = zygote_start(z, err);
+
+	if (r == -EAGAIN && retire_idle(z->core)) {
+		z->gen = z->core->next_gen++;
+		r = zygote_start(z, err);
+	}
+	if (r == -EAGAIN) {
+		err_set(err, ERR_HOST, EBUSY, JAIL_NO_ROOM, "calls of as many different profiles as may be in use at once are running");
+		err_hint(err, "try again when a call has ended");
+		r = -EBUSY;
+	}
+	return r;
+}
+
 int zygote_get(struct core *core, struct profile *profile, bool best_effort, struct zygote **ret, struct err *err)
 {
 	struct zygote *z = zygote_find(core, profile, best_effort);
 	int r;
 
 	if (!z) {
+		free_dead(core);
 		z = zygote_new(core, profile, best_effort);
 		if (!z)
 			return err_set(err, ERR_HOST, ENOMEM, "zygote", "no memory");
-		r = zygote_start(z, err);
+		r = start_with_room(z, err);
 		if (r < 0) {
 			zygote_free(z);
 			return r;

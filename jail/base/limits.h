@@ -20,6 +20,8 @@
 #define LIMIT_SLOTS 62
 /* Captured output and results are held in core's memory, once for each running call. */
 #define LIMIT_OUTPUT_BYTES (16u << 20)
+/* One answer line: two outputs and a result at their caps, escaped at worst six bytes a character, and the rest. */
+#define LIMIT_ANSWER_BYTES (3 * 6 * LIMIT_OUTPUT_BYTES + (1u << 20))
 /* The prelude is read by people. */
 #define LIMIT_PRELUDE_BYTES (64u << 10)
 

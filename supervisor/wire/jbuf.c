@@ -114,7 +114,10 @@ static const char *escape_of(unsigned char c, char room[8])
 	default:
 		if (c >= 0x20)
 			return NULL;
-		snprintf(room, 8, "\\u%04x", c);
+		memcpy(room, "\\u00", 4); /* not printf: a tool may fill megabytes with these */
+		room[4] = c & 0x10 ? '1' : '0';
+		room[5] = "0123456789abcdef"[c & 15];
+		room[6] = '\0';
 		return room;
 	}
 }

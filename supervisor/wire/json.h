@@ -30,6 +30,15 @@ int json_check(const char *text, size_t len, unsigned flags, unsigned max_depth,
  * there is none. key_offset (may be NULL) gets where the key itself stands. */
 bool json_find(const char *text, size_t len, const char *path, size_t *ret_start, size_t *ret_len, size_t *key_offset);
 
+/* One member of an object: offsets into the text; the key without its quotes, still escaped. */
+struct json_member {
+	size_t key, key_len, value, value_len;
+};
+
+/* Walks the members of an object in a text that json_check() accepted: *at is first where the object begins, then what
+ * the call left there. False: no more. */
+bool json_member_next(const char *text, size_t len, size_t *at, struct json_member *ret);
+
 /* The characters of a JSON string ("..." with its quotes, from an accepted text),
  * unescaped, NUL-terminated, malloc'd; *ret_len may count NULs inside. NULL: no memory or no string. */
 char *json_string_dup(const char *raw, size_t len, size_t *ret_len);

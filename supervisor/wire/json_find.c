@@ -197,6 +197,25 @@ bool json_find(const char *text, size_t len, const char *path, size_t *ret_start
 	return true;
 }
 
+bool json_member_next(const char *text, size_t len, size_t *at, struct json_member *ret)
+{
+	size_t key, end;
+
+	if (*at >= len || (text[*at] != '{' && text[*at] != ','))
+		return false;
+	key = json_skip_space(text, len, *at + 1);
+	if (key >= len || text[key] != '"')
+		return false;
+	end = json_skip_string(text, len, key);
+	ret->key = key + 1;
+	ret->key_len = end - key - 2;
+	ret->value = json_skip_space(text, len, json_skip_space(text, len, end) + 1);
+	end = json_skip_value(text, len, ret->value);
+	ret->value_len = end - ret->value;
+	*at = json_skip_space(text, len, end);
+	return true;
+}
+
 void json_position(const char *text, size_t len, size_t offset, unsigned *ret_line, unsigned *ret_column)
 {
 	unsigned line = 1, column = 1;

@@ -6,9 +6,12 @@
 #include "jail/status.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
 
 #ifndef __x86_64__
 #error "the trampolines below are for x86-64"
@@ -27,10 +30,13 @@ volatile struct {
 	char magic[20];
 	uint32_t mode, number;
 	int32_t err;
-} fault_plan = { "BRIG-FAULT-PLAN-001", FAULT_OFF, 0, 0 };
+	uint32_t sweep; /* 1: each further jail of this zygote fails one call further on */
+} fault_plan = { "BRIG-FAULT-PLAN-001", FAULT_OFF, 0, 0, 0 };
 
 static bool counting;
-static uint32_t count;
+static uint32_t count, number;
+static atomic_uint *started; /* jails so far, seen by all of them */
+
 
 int fault_hit(const char *name);
 void __real_status_open(int fd);
@@ -40,9 +46,17 @@ void __wrap_status_close(void);
 int __real_status_send(struct status_rec *rec);
 int __wrap_status_send(struct status_rec *rec);
 
+__attribute__((constructor)) static void fault_share(void)
+{
+	started = mmap(NULL, sizeof(*started), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (started == MAP_FAILED)
+		abort();
+}
+
 /* The first thing and the last thing of a set-up. */
 void __wrap_status_open(int fd)
 {
+	number = fault_plan.number + fault_plan.sweep * atomic_fetch_add(started, 1);
 	counting = fault_plan.mode != FAULT_OFF;
 	__real_status_open(fd);
 }
@@ -71,7 +85,7 @@ int fault_hit(const char *name)
 {
 	char text[STATUS_OP_MAX];
 
-	if (!counting || ++count != fault_plan.number)
+	if (!counting || ++count != number)
 		return 0;
 	if (fault_plan.mode == FAULT_NAME) {
 		counting = false;

@@ -219,6 +219,8 @@ def touched_limits(t):
            also=lambda r: r['result'] == 28 and hit('tmpfs')(r))
     t.ends('tmpfs inodes', 'ok', body('try:\n    for i in range(900): open("/tmp/%d" % i, "wb").close()\nexcept OSError as e: return e.errno'), few,
            also=lambda r: r['result'] == 28 and hit('tmpfs')(r))
+    t.ends('file size: not by a signal of its own', 'ok', body('try: os.kill(os.getpid(), signal.SIGXFSZ)\nexcept PermissionError: return "refused"'), few,
+           also=lambda r: (r['result'], r['limits_hit']) == ('refused', []) or str(r))
     t.ends('none where none was touched', 'ok', body('return "x"'), few, also=lambda r: r['limits_hit'] == [] or r['limits_hit'])
 
 
@@ -236,6 +238,13 @@ def outputs(t):
     t.ends('a flood', 'ok', body('for i in range(800): os.write(1, b"z" * 65536)\nreturn "x"'), 'python', also=lambda r: r['stdout.bytes'] == 800 * 65536 + 7 or r['stdout.bytes'])
     r = t.run(body('while True: os.write(1, b"z" * 65536)'), t.profile('fl', wall=500))
     t.check('a flood without end is ended by time', r.outcome in ('timeout', 'cpu_limit') and r['stdout.truncated'] is True, r)
+    r = t.run(body('for i in range(12):\n    if os.fork() == 0:\n        while True: os.write(4, b"z" * 65536)\ntime.sleep(60)'),
+              t.profile('fr', wall=700, cpu=5600, cpus=8))
+    t.check('a flood of bad frames by many keeps nobody from ending it', r.outcome in ('timeout', 'cpu_limit') and r.secs < 10 * FACTOR, r)
+    r = t.run(HEAD + 'def run():\n    for i in range(4):\n        os.write(1, b"\\x01" * (1 << 20))\n        os.write(2, b"\\xff" * (1 << 20))\n    return "x"',
+              t.profile('wide', stdout='4M', stderr='4M', memory='256M'))
+    t.check('output at a wide cap, all of it to be escaped, arrives', r.outcome == 'ok' and r['stdout.text'] == '\x01' * (4 << 20) and not r['limits_hit'],
+            '%s %s %s' % (r.status, r.outcome, r.err[:300]))
     r = t.ends('a child that holds stdout delays nothing', 'ok', body('if os.fork() == 0:\n    os.setsid()\n    time.sleep(25)\n    os._exit(0)\nreturn "x"'), 'python', also=kept)
     t.check('a child that holds stdout delays nothing: in time', r.secs < 10 * FACTOR, r.secs)
     r = t.ends('a child that floods after the return', 'ok', body('if os.fork() == 0:\n    while True: os.write(1, b"y" * 4096)\nreturn "x"'), 'python')

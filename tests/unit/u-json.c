@@ -253,6 +253,28 @@ static void a_million_levels_cost_no_stack(void **state)
 	free(text);
 }
 
+static void members_are_walked_in_order(void **state)
+{
+	static const char text[] = " { \"a\" : 1,\"b\\u0000\": {\"x\": [1, 2]} , \"\": \"}\" } ";
+	static const char *const want[][2] = { { "a", "1" }, { "b\\u0000", "{\"x\": [1, 2]}" }, { "", "\"}\"" } };
+	struct json_member m;
+	size_t at = 1;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		assert_true(json_member_next(text, sizeof(text) - 1, &at, &m));
+		assert_int_equal(m.key_len, strlen(want[i][0]));
+		assert_memory_equal(text + m.key, want[i][0], m.key_len);
+		assert_int_equal(m.value_len, strlen(want[i][1]));
+		assert_memory_equal(text + m.value, want[i][1], m.value_len);
+	}
+	assert_false(json_member_next(text, sizeof(text) - 1, &at, &m));
+	at = 0;
+	assert_false(json_member_next("{ }", 3, &at, &m));
+	assert_false(json_member_next("[1]", 3, &at, &m));
+	assert_false(json_member_next("", 0, &at, &m));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -263,6 +285,7 @@ int main(void)
 		cmocka_unit_test(depth_zero_takes_scalars_only),
 		cmocka_unit_test(comments_are_blanked_in_place),
 		cmocka_unit_test(values_are_found_raw),
+		cmocka_unit_test(members_are_walked_in_order),
 		cmocka_unit_test(a_million_keys_cost_little),
 		cmocka_unit_test(a_million_levels_cost_no_stack),
 	};

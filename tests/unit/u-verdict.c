@@ -10,16 +10,17 @@
 #include <cmocka.h>
 
 /* In the order of precedence among the ends without a frame. */
-enum fact { F_SETUP, F_CANCEL, F_SYSCALL, F_OOM, F_RESULT, F_CPU, F_WALL, F_KILLED, F_NOTHING, F_COUNT };
+enum fact { F_BUSY, F_SETUP, F_CANCEL, F_SYSCALL, F_OOM, F_RESULT, F_CPU, F_WALL, F_KILLED, F_NOTHING, F_COUNT };
 
 static const enum outcome expected[F_COUNT] = {
-	OUTCOME_SETUP_FAILED, OUTCOME_CANCELLED, OUTCOME_SYSCALL_DENIED, OUTCOME_OUT_OF_MEMORY, OUTCOME_RESULT_TOO_LARGE,
+	OUTCOME_BUSY,         OUTCOME_SETUP_FAILED, OUTCOME_CANCELLED, OUTCOME_SYSCALL_DENIED, OUTCOME_OUT_OF_MEMORY, OUTCOME_RESULT_TOO_LARGE,
 	OUTCOME_CPU_LIMIT,    OUTCOME_TIMEOUT,   OUTCOME_KILLED,         OUTCOME_TOOL_ERROR,
 };
 
 static void state_fact(struct evidence *ev, enum fact f)
 {
 	switch (f) {
+	case F_BUSY: ev->busy = true; break;
 	case F_SETUP: ev->setup_failed = true; break;
 	case F_CANCEL: ev->cancelled = true; break;
 	case F_SYSCALL: ev->syscall = true; break;
