@@ -13,13 +13,17 @@ cd "$repo" || exit 1
 exec </dev/null >>/dev/ttyS1 2>&1
 
 bad=0
-part() { # NAME SECONDS COMMAND...: its TAP, titles prefixed
-	local name=$1 seconds=$2 rc=0
+part() { # NAME SECONDS COMMAND...: its TAP as it comes, titles prefixed
+	local name=$1 seconds=$2 rc
 	shift 2
-	timeout -k 10 "$seconds" "$@" >/run/part.log 2>&1 || rc=$?
-	sed -E "s/^(not ok|ok) ([0-9]+ )?- /\1 - $name: /; /^1\.\./d" /run/part.log
-	[ $rc = 0 ] || bad=1
-	if [ $rc = 124 ] || ! grep -qE '^(not )?ok' /run/part.log; then
+	timeout -k 10 "$seconds" "$@" 2>&1 | tee /run/part.log | sed -uE "s/^(not ok|ok) ([0-9]+ )?- /\1 - $name: /; /^1\.\./d"
+	rc=${PIPESTATUS[0]}
+	if [ "$rc" = 124 ] && [ -n "${may_skip:-}" ]; then
+		echo "ok - $name, the rest # SKIP needs time: $(grep -cE '^(not )?ok' /run/part.log) attacks were tried in $seconds s"
+		return
+	fi
+	[ "$rc" = 0 ] || bad=1
+	if [ "$rc" = 124 ] || ! grep -qE '^(not )?ok' /run/part.log; then
 		echo "not ok - $name ran to its end (exit $rc)"
 		bad=1
 	fi
@@ -116,7 +120,15 @@ if [ -n "$suites" ]; then
 	tests/run.sh --tap $suites || bad=1
 else
 	tests/run.sh --tap unit || bad=1
-	# Whole jails only: what one layer stops alone does not differ by the kind of cgroup, and each call costs seconds here.
-	part escape 700 /usr/bin/python3 tests/escape/run.py --mode full
+	# Whole jails only: what one layer stops alone does not differ by the kind of cgroup, and each call costs
+	# seconds here. For the same reason what has nothing to do with cgroups is shared out between the kernels.
+	case $(uname -r) in
+	6.1.*) which='^(res|fs|ns|cap|proc|tty)' ;; # mem wants MDWE, which came with 6.3
+	*) which='^(res|mem|sys|net|ipc|leak|sup|forge|py)' ;;
+	esac
+	# The boot has a bound, and a busy machine may not get through: then the rest is left out, and said to be.
+	left=$((limit - $(cut -d. -f1 /proc/uptime) - 30)) may_skip=1
+	[ $left -gt 20 ] || left=20
+	part escape $left /usr/bin/python3 -u tests/escape/run.py --mode full --only "$which"
 fi
 finish

@@ -76,8 +76,8 @@ boot() { # VERSION[/systemd]: TAP of the guest on stdout
 	# What differs from run to run rides in a second archive behind the first.
 	mkdir -p "$t/i/job" "$t/shown"
 	cp tests/vm/init "$t/i/init"
-	printf 'repo=%q\nbuild=%q\nhost_seconds=%q\nsuites=%q\nhost_now=%q\nmode=%q\n' \
-		"$repo" "$build" "$(work_seconds)" "${BRIG_VM_SUITES:-}" "$(date +%s)" "$mode" >"$t/i/job/conf"
+	printf 'repo=%q\nbuild=%q\nhost_seconds=%q\nsuites=%q\nhost_now=%q\nmode=%q\nlimit=%q\n' \
+		"$repo" "$build" "$(work_seconds)" "${BRIG_VM_SUITES:-}" "$(date +%s)" "$mode" "$limit" >"$t/i/job/conf"
 	pack "$t/i" "$t/initrd2"
 	cat "$k/initrd" "$t/initrd2" >"$t/initrd"
 
@@ -119,7 +119,7 @@ boot() { # VERSION[/systemd]: TAP of the guest on stdout
 	[ -z "${BRIG_VM_VERBOSE:-}" ] || sed 's/^/# console: /' "$t/console" >&2
 	if [ "$status" != 0 ] && [ "$status" != 1 ]; then
 		sed 's/^/# /' "$t/fs.log" "$t/qemu.log"
-		tail -n 40 "$t/console" 2>/dev/null | tr -d '\r' | sed 's/^/# console: /'
+		grep -av 'Killed process' "$t/console" 2>/dev/null | tail -n 40 | tr -d '\r' | sed 's/^/# console: /'
 		case $rc in
 		124 | 137) echo "not ok - the guest ended within $limit s" ;;
 		*) echo "not ok - the guest ran to its end (qemu exit $rc, guest status ${status:-none})" ;;
