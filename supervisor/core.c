@@ -3,6 +3,7 @@
 #include "supervisor/call.h"
 #include "supervisor/client.h"
 #include "supervisor/jail.h"
+#include "supervisor/keeper_client.h"
 #include "supervisor/profile_cache.h"
 
 #include <grp.h>
@@ -95,6 +96,8 @@ int core_main(struct core_boot *boot)
 	r = drop_privilege(boot);
 	if (r)
 		return r;
+	if (keeper_client_open(boot->keeper_fd) < 0)
+		return die("keeper socket");
 	core.base = event_base_new();
 	core.profiles = profile_cache_new(boot->profiles);
 	keeper = core.base ? event_new(core.base, boot->keeper_fd, EV_READ | EV_PERSIST, on_keeper, &core) : NULL;

@@ -2,7 +2,23 @@
 
 #include "jail/base/fd.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+/* The keeper's longest work is the start of a zygote (10 s); one that is stopped must not hold calls past their end for ever. */
+#define ANSWER_MAX_S 30
+#define EXIT_INTERNAL 70 /* internal_error */
+
+/* Without the keeper nothing can be limited or killed by us any more. Core's end closes the zygotes' sockets, and with
+ * them every jail dies; the client sees its connection close and says so. */
+static void channel_lost(const char *what, int err) NORETURN;
+static void channel_lost(const char *what, int err)
+{
+	fprintf(stderr, "brigd: core: %s: %s; ending\n", what, strerror(err));
+	_exit(EXIT_INTERNAL);
+}
 
 int keeper_ask(int sock, struct keeper_msg *msg, int fd, struct keeper_reply *reply, int *ret_fd, struct err *err)
 {
@@ -12,18 +28,25 @@ int keeper_ask(int sock, struct keeper_msg *msg, int fd, struct keeper_reply *re
 	msg->magic = KEEPER_MAGIC;
 	r = fd_send(sock, msg, sizeof(*msg), &fd, fd >= 0 ? 1 : 0);
 	if (r < 0)
-		return err_set(err, ERR_HOST, -r, "keeper", "the keeper does not take requests any more");
+		channel_lost("the keeper takes no requests", -r);
 	r = fd_recv(sock, reply, sizeof(*reply), &came, ret_fd ? 1 : 0, NULL, 0);
 	if (r <= 0)
-		return err_set(err, ERR_HOST, r < 0 ? -r : EPIPE, "keeper", "the keeper went away without an answer");
+		channel_lost("the keeper does not answer", r < 0 ? -r : EPIPE);
 	if (reply->magic != KEEPER_MAGIC || reply->kind != msg->kind)
-		return err_set(err, ERR_BUG, EPROTO, "keeper", "the keeper answered something else");
+		channel_lost("the keeper answers something else", EPROTO);
 	reply->op[sizeof(reply->op) - 1] = '\0';
 	if (reply->err)
 		return err_set(err, ERR_HOST, reply->err, "keeper", "%s: %s", reply->op, strerror(reply->err));
 	if (ret_fd)
 		*ret_fd = fd_take(&came);
 	return 0;
+}
+
+int keeper_client_open(int sock)
+{
+	const struct timeval most = { .tv_sec = ANSWER_MAX_S };
+
+	return setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)) < 0 ? -errno : 0;
 }
 
 int keeper_ask_slot(int sock, enum keeper_kind kind, unsigned slot, int fd, struct keeper_reply *reply, struct err *err)

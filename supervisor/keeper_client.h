@@ -1,11 +1,14 @@
 /* Core's side of the keeper's socket: one request, one answer, in order.
  * The keeper answers at once (its longest wait is CGROUP_DEL's, bounded), so
- * these calls block. Any failure of the channel itself is final: core ends. */
+ * these calls block. A channel that fails, or an answer that does not come in time, ends core. */
 #ifndef BRIG_SUPERVISOR_KEEPER_CLIENT_H
 #define BRIG_SUPERVISOR_KEEPER_CLIENT_H
 
 #include "jail/base/err.h"
 #include "supervisor/keeper_proto.h"
+
+/* Once, at core's start: bounds how long an answer may take. 0 or -errno. */
+int keeper_client_open(int sock);
 
 /* Asks; *fd (-1: none) travels along, *ret_fd (may be NULL) is what came back.
  * Returns 0, or a negative errno with *err naming the keeper's operation. */

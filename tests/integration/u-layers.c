@@ -180,11 +180,8 @@ static void map_write(pid_t pid, const char *file, const char *text)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
-	if (fd_write_file_at(AT_FDCWD, path, text) == 0)
-		return;
 	/* A planned fault may have ended it before: then its files are nobody's, and its record tells the rest. */
-	siginfo_t gone = { 0 };
-	if (waitid(P_PID, (id_t)pid, &gone, WEXITED | WNOHANG | WNOWAIT) < 0 || gone.si_pid != pid)
+	if (fd_write_file_at(AT_FDCWD, path, text) < 0 && break_nr < 0)
 		bail(path);
 }
 
