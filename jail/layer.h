@@ -2,15 +2,22 @@
  * Threat / Mechanism / Order / If missing / Verified by / Tests. jail/enter.c
  * holds the order. An apply function returns only when its layer holds or when it
  * is missing and the spec allows that (then its bit is set in *degraded);
- * everything else ends in die_at(). Fork-safe: no malloc, no stdio. */
+ * everything else ends in die_at(). Fork-safe: no stdio, and no malloc but libcap's own,
+ * which one thread (zygote_main.c insists on it) may call after a fork. */
 #ifndef BRIG_JAIL_LAYER_H
 #define BRIG_JAIL_LAYER_H
 
 #include "jail/enter.h"
 #include "jail/status.h"
 
+#include <linux/securebits.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+/* Every base flag as it shall stay, and its lock. KEEP_CAPS stays off. linux/securebits.h, capabilities(7). */
+#define JAIL_SECUREBITS                                                                                                           \
+	(SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED | \
+	 SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
 
 struct layer_state {
 	const struct jail_boot *boot;

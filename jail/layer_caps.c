@@ -6,17 +6,11 @@
  *              inheritable, permitted and effective cleared; capabilities(7).
  * Order:       after all layers that need a capability. Inside: bounding set and securebits need CAP_SETPCAP, so the sets go last.
  * If missing:  cannot be; refused.
- * Verified by: verify.c (capset, sethostname, chroot and an ambient raise are refused); from outside Cap* of /proc/PID/status.
+ * Verified by: verify.c (capset, sethostname, chroot and an ambient raise are refused; securebits read back with their locks); from outside Cap* of /proc/PID/status.
  * Tests:       tests/integration/u-layers.c */
 #include "jail/layer.h"
 
-#include <linux/securebits.h>
 #include <sys/capability.h>
-
-/* Every base flag as it shall stay, and its lock. KEEP_CAPS stays off. */
-#define SECUREBITS_FINAL                                                                                                          \
-	(SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED | \
-	 SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
 
 void layer_caps_apply(struct layer_state *st UNUSED)
 {
@@ -32,7 +26,7 @@ void layer_caps_apply(struct layer_state *st UNUSED)
 		die_at(LAYER_CAPS, "a capability beyond the last one", 0);
 	if (cap_reset_ambient() < 0)
 		die_at(LAYER_CAPS, "reset ambient set", errno);
-	if (cap_set_secbits(SECUREBITS_FINAL) < 0)
+	if (cap_set_secbits(JAIL_SECUREBITS) < 0)
 		die_at(LAYER_CAPS, "lock securebits", errno);
 	none = cap_init();
 	if (!none)

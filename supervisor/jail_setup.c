@@ -103,38 +103,19 @@ void jail_check_denied(struct jail *j)
 		jail_event_close(&j->listener_ev, &j->listener_fd);
 }
 
-/* Every namespace must differ from the zygote's, or be missing by leave of the profile. */
-static bool namespaces_hold(struct jail *j)
+/* What the kernel says of the jail, against what the profile asks for. */
+static bool receipt_holds(struct jail *j, uint32_t namespaces)
 {
-	static const enum layer layers[NS_COUNT] = { LAYER_USER, LAYER_MOUNT, LAYER_NET, LAYER_PID,
-						     LAYER_IPC, LAYER_UTS, LAYER_CGROUP_NS, LAYER_TIME };
-
-	for (int i = 0; i < NS_COUNT; i++) {
-		if (j->receipt.namespaces & (1u << i))
-			continue;
-		if (!(j->zygote->spec->best_effort & LAYER_BIT(layers[i]))) {
-			jail_fail_text(j, layers[i], 0, "the jail shares this namespace with its zygote");
-			return false;
-		}
-		j->receipt.degraded |= LAYER_BIT(layers[i]);
-	}
-	return true;
-}
-
-static bool receipt_holds(struct jail *j)
-{
+	const struct jail_spec *spec = j->zygote->spec;
+	uint32_t slot_uid = j->core->boot->as_root ? j->zygote->first_host_uid + j->slot : 0;
 	enum layer layer;
 	struct err err;
 
-	if (receipt_read(j->pid, j->zygote->spec, j->core->boot->as_root, &j->receipt, &layer, &err) < 0) {
-		jail_fail(j, layer, &err);
-		return false;
-	}
-	if (j->core->boot->as_root && j->receipt.host_uid != j->zygote->first_host_uid + j->slot) {
-		jail_fail_text(j, LAYER_USER, 0, "the jail runs under another slot's id");
-		return false;
-	}
-	return true;
+	if (receipt_take_namespaces(namespaces, spec, &j->receipt, &layer, &err) == 0 &&
+	    receipt_read(j->pid, spec, slot_uid, &j->receipt, &layer, &err) == 0)
+		return true;
+	jail_fail(j, layer, &err);
+	return false;
 }
 
 static void on_inspected(struct jail *j, const struct zygote_msg *msg, int *fds, unsigned nfds)
@@ -148,8 +129,7 @@ static void on_inspected(struct jail *j, const struct zygote_msg *msg, int *fds,
 	j->listener_fd = fd_take(&fds[0]);
 	j->tmp_fd = fd_take(&fds[1]);
 	jail_watch(j, j->listener_fd, &j->listener_ev, on_notification);
-	j->receipt.namespaces = msg->namespaces;
-	if (!namespaces_hold(j) || !receipt_holds(j))
+	if (!receipt_holds(j, msg->namespaces))
 		return;
 	j->state = JAIL_PARKING;
 	if (fd_send(j->status_fd, &park, sizeof(park), NULL, 0) < 0)

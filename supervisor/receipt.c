@@ -37,7 +37,7 @@ static int wrong(enum layer layer, enum layer *ret_layer, struct err *err, const
 	return err_set(err, ERR_HOST, EPROTO, layer_name(layer), "the kernel's own record of the jail disagrees: %s", what);
 }
 
-static int read_ids(const char *status, bool as_root, struct receipt *r, enum layer *layer, struct err *err)
+static int read_ids(const char *status, uint32_t slot_uid, struct receipt *r, enum layer *layer, struct err *err)
 {
 	const char *uid = field(status, "Uid"), *gid = field(status, "Gid"), *groups = field(status, "Groups");
 	unsigned u[4] = { 0 }, g[4] = { 0 };
@@ -50,20 +50,22 @@ static int read_ids(const char *status, bool as_root, struct receipt *r, enum la
 			return wrong(LAYER_USER, layer, err, "real, effective, saved and file system ids differ");
 	if (u[0] == 0 || g[0] == 0)
 		return wrong(LAYER_USER, layer, err, "the tool would run as id 0 of the host");
+	if (slot_uid && (u[0] != slot_uid || g[0] != slot_uid))
+		return wrong(LAYER_USER, layer, err, "the tool would run under another slot's id");
 	r->host_uid = u[0];
 	groups += strspn(groups, " \t");
 	if (*groups != '\n') {
-		if (as_root)
+		if (slot_uid)
 			return wrong(LAYER_GROUPS, layer, err, "supplementary groups are left");
 		r->degraded |= LAYER_BIT(LAYER_GROUPS);
 	}
 	return 0;
 }
 
-int receipt_take_status(const char *status, bool as_root, struct receipt *r, enum layer *layer, struct err *err)
+int receipt_take_status(const char *status, uint32_t slot_uid, struct receipt *r, enum layer *layer, struct err *err)
 {
 	static const char *const sets[] = { "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb" };
-	int e = read_ids(status, as_root, r, layer, err);
+	int e = read_ids(status, slot_uid, r, layer, err);
 
 	if (e < 0)
 		return e;
@@ -151,7 +153,7 @@ int receipt_take_mounts(char *text, const struct jail_spec *spec, struct receipt
 	return 0;
 }
 
-int receipt_read(pid_t pid, const struct jail_spec *spec, bool as_root, struct receipt *r, enum layer *ret_layer,
+int receipt_read(pid_t pid, const struct jail_spec *spec, uint32_t slot_uid, struct receipt *r, enum layer *ret_layer,
 		 struct err *err)
 {
 	char status[STATUS_CAP], path[48];
@@ -167,7 +169,7 @@ int receipt_read(pid_t pid, const struct jail_spec *spec, bool as_root, struct r
 		err_hint(err, "mount /proc without hidepid for brigd, or start brigd where it can see the processes it starts");
 		return (int)n;
 	}
-	e = receipt_take_status(status, as_root, r, ret_layer, err);
+	e = receipt_take_status(status, slot_uid, r, ret_layer, err);
 	if (e < 0)
 		return e;
 	snprintf(path, sizeof(path), "/proc/%d/mountinfo", pid);
@@ -179,6 +181,22 @@ int receipt_read(pid_t pid, const struct jail_spec *spec, bool as_root, struct r
 	if (n >= MOUNTINFO_CAP - 1)
 		return wrong(LAYER_MOUNT, ret_layer, err, "more mounts than there can be");
 	return receipt_take_mounts(mounts, spec, r, ret_layer, err);
+}
+
+int receipt_take_namespaces(uint32_t own, const struct jail_spec *spec, struct receipt *r, enum layer *ret_layer, struct err *err)
+{
+	static const enum layer layers[NS_COUNT] = { LAYER_USER, LAYER_MOUNT, LAYER_NET, LAYER_PID,
+						     LAYER_IPC, LAYER_UTS, LAYER_CGROUP_NS, LAYER_TIME };
+
+	r->namespaces = own;
+	for (int i = 0; i < NS_COUNT; i++) {
+		if (own & (1u << i))
+			continue;
+		if (!(spec->best_effort & LAYER_BIT(layers[i])))
+			return wrong(layers[i], ret_layer, err, "the jail shares this namespace with its zygote");
+		r->degraded |= LAYER_BIT(layers[i]);
+	}
+	return 0;
 }
 
 static void print_names(uint32_t bits, const char *const *names, unsigned count, struct jbuf *out)

@@ -25,12 +25,15 @@ struct receipt {
 
 /* Reads /proc/PID of the parked jail and checks every fact against the spec.
  * A protection that should hold and does not is an error naming the layer
- * (*ret_layer), whatever the jail said about itself. */
-int receipt_read(pid_t pid, const struct jail_spec *spec, bool as_root, struct receipt *r, enum layer *ret_layer,
+ * (*ret_layer), whatever the jail said about itself. slot_uid: the host id that
+ * the jail must have, uid and gid; 0: the user's own, whatever it is. */
+int receipt_read(pid_t pid, const struct jail_spec *spec, uint32_t slot_uid, struct receipt *r, enum layer *ret_layer,
 		 struct err *err);
 /* Its two halves, over texts already read: /proc/PID/status, and mountinfo (which is taken apart). */
-int receipt_take_status(const char *status, bool as_root, struct receipt *r, enum layer *ret_layer, struct err *err);
+int receipt_take_status(const char *status, uint32_t slot_uid, struct receipt *r, enum layer *ret_layer, struct err *err);
 int receipt_take_mounts(char *text, const struct jail_spec *spec, struct receipt *r, enum layer *ret_layer, struct err *err);
+/* The namespaces that the zygote found to be the jail's own: all, or missing by leave of the spec. */
+int receipt_take_namespaces(uint32_t own, const struct jail_spec *spec, struct receipt *r, enum layer *ret_layer, struct err *err);
 void receipt_print(const struct receipt *r, struct jbuf *out);
 
 /* A signal is pending in one of the jail's threads (its main process and direct

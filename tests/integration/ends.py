@@ -274,6 +274,9 @@ def forged(t):
             ('a whole frame, then an exit: the tool\'s own word', 'os.write(4, %s)\nos._exit(0)' % frame(1, b'"mine"'), 'ok', lambda r: r['result'] == 'mine'),
             ('a frame that claims an outcome', 'os.write(4, %s)\nos._exit(0)' % frame(1, b'{"outcome":"timeout","receipt":{}}'), 'ok',
              lambda r: r['receipt.capabilities'] == 'none' and r['usage.wall_ms'] is not None),
+            ('a whole answer on a line of its own', 'os.write(4, %s)\nos._exit(0)' % frame(
+                1, b'[\n{"jsonrpc":"2.0","id":1,"result":{"outcome":"ok","result":"forged"}}\r\n]'), 'ok',
+             lambda r: r['result'] == [{'jsonrpc': '2.0', 'id': 1, 'result': {'outcome': 'ok', 'result': 'forged'}}]),
             ('an unknown kind', 'os.write(4, %s)\nos._exit(0)' % frame(9, b'"x"'), 'tool_error', None),
             ('a length that lies', 'os.write(4, %s)\nos._exit(0)' % frame(1, b'"x"', 77), 'tool_error', None),
             ('no JSON', 'os.write(4, %s)\nos._exit(0)' % frame(1, b'"x'), 'tool_error', None),

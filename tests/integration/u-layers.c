@@ -395,6 +395,25 @@ static void tool_plain(int fd)
 	WRONG(fd, prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != SECCOMP_MODE_FILTER);
 }
 
+/* Each bound as the spec says, soft and hard: a lower one may be the host's. */
+static void tool_rlimits(int fd)
+{
+	static const struct {
+		int what;
+		rlim_t most;
+	} want[] = {
+		{ RLIMIT_CORE, 1 },         { RLIMIT_NOFILE, 64 },   { RLIMIT_FSIZE, 4 * MIB }, { RLIMIT_STACK, 8 * MIB },
+		{ RLIMIT_MEMLOCK, 0 },      { RLIMIT_MSGQUEUE, 0 },  { RLIMIT_NICE, 0 },        { RLIMIT_RTPRIO, 0 },
+		{ RLIMIT_SIGPENDING, 64 },  { RLIMIT_NPROC, 24 },    { RLIMIT_CPU, 6 },
+	};
+	struct rlimit have;
+
+	for (size_t i = 0; i < ARRAY_LEN(want); i++)
+		if (getrlimit((__rlimit_resource_t)want[i].what, &have) < 0 || have.rlim_cur > want[i].most || have.rlim_max > want[i].most)
+			dprintf(fd, "rlimit %d: %llu, %llu; ", want[i].what, (unsigned long long)have.rlim_cur,
+				(unsigned long long)have.rlim_max);
+}
+
 static void tool_tmp(int fd)
 {
 	static char block[64 << 10];
@@ -574,6 +593,7 @@ static void case_plain(void)
 	jail_run(tool_plain, &run);
 	explain(&run);
 	check(ran_well(&run), "a tool finds nothing that it may not have");
+	expect_well(tool_rlimits, "every rlimit is as low as the profile says");
 	check((run.locked.proven & want) == want, "each layer was tried from inside (%#x)", run.locked.proven);
 	check((run.locked.degraded & ~(LAYER_BIT(LAYER_MDWE) | (shared->as_root ? 0 : LAYER_BIT(LAYER_GROUPS)))) == 0,
 	      "nothing is missing but what this host cannot give (%#x)", run.locked.degraded);

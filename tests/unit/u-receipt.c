@@ -1,4 +1,5 @@
 /* The kernel's record of a jail, good and with one fact wrong at a time: each names its layer. */
+#include "jail/zygote_proto.h"
 #include "supervisor/receipt.h"
 
 #include "tests/unit/unit.h"
@@ -24,13 +25,13 @@ static char *changed(const char *good, const char *from, const char *to, char bu
 	return buf;
 }
 
-static int take_status(const char *from, const char *to, bool as_root, struct receipt *r, enum layer *layer)
+static int take_status(const char *from, const char *to, uint32_t slot_uid, struct receipt *r, enum layer *layer)
 {
 	char buf[2048];
 	struct err err;
 
 	memset(r, 0, sizeof(*r));
-	return receipt_take_status(changed(good_status, from, to, buf), as_root, r, layer, &err);
+	return receipt_take_status(changed(good_status, from, to, buf), slot_uid, r, layer, &err);
 }
 
 static void a_good_status_is_taken(void **state)
@@ -39,7 +40,7 @@ static void a_good_status_is_taken(void **state)
 	enum layer layer;
 
 	(void)state;
-	assert_int_equal(take_status("", "", true, &r, &layer), 0);
+	assert_int_equal(take_status("", "", 70002, &r, &layer), 0);
 	assert_int_equal(r.host_uid, 70002);
 	assert_int_equal(r.caps, 0);
 	assert_true(r.no_new_privs);
@@ -78,8 +79,45 @@ static void each_wrong_fact_names_its_layer(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
 		layer = LAYER_COUNT;
-		assert_true(take_status(wrong[i].from, wrong[i].to, true, &r, &layer) < 0);
+		assert_true(take_status(wrong[i].from, wrong[i].to, 70002, &r, &layer) < 0);
 		assert_int_equal(layer, wrong[i].layer);
+	}
+}
+
+static void the_id_of_another_slot_is_refused(void **state)
+{
+	struct receipt r;
+	enum layer layer = LAYER_COUNT;
+
+	(void)state;
+	assert_true(take_status("", "", 70003, &r, &layer) < 0);
+	assert_int_equal(layer, LAYER_USER);
+	assert_true(take_status("Gid:\t70002\t70002\t70002\t70002", "Gid:\t70003\t70003\t70003\t70003", 70002, &r, &layer) < 0);
+	assert_int_equal(take_status("", "", 0, &r, &layer), 0);
+}
+
+static void a_shared_namespace_is_refused_or_reported(void **state)
+{
+	static const enum layer layers[NS_COUNT] = { LAYER_USER, LAYER_MOUNT, LAYER_NET, LAYER_PID,
+						     LAYER_IPC, LAYER_UTS, LAYER_CGROUP_NS, LAYER_TIME };
+	static struct jail_spec spec;
+	const uint32_t all = (1u << NS_COUNT) - 1;
+	struct receipt r = { 0 };
+	enum layer layer;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(receipt_take_namespaces(all, &spec, &r, &layer, &err), 0);
+	assert_int_equal(r.namespaces, all);
+	assert_int_equal(r.degraded, 0);
+	for (int i = 0; i < NS_COUNT; i++) {
+		spec.best_effort = 0;
+		assert_true(receipt_take_namespaces(all & ~(1u << i), &spec, &r, &layer, &err) < 0);
+		assert_int_equal(layer, layers[i]);
+		spec.best_effort = LAYER_BIT(layers[i]);
+		r.degraded = 0;
+		assert_int_equal(receipt_take_namespaces(all & ~(1u << i), &spec, &r, &layer, &err), 0);
+		assert_int_equal(r.degraded, LAYER_BIT(layers[i]));
 	}
 }
 
@@ -89,7 +127,7 @@ static void groups_left_to_an_ordinary_user_are_reported(void **state)
 	enum layer layer;
 
 	(void)state;
-	assert_int_equal(take_status("Groups:\t \n", "Groups:\t65534 \n", false, &r, &layer), 0);
+	assert_int_equal(take_status("Groups:\t \n", "Groups:\t65534 \n", 0, &r, &layer), 0);
 	assert_int_equal(r.degraded, LAYER_BIT(LAYER_GROUPS));
 }
 
@@ -166,6 +204,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_good_status_is_taken),
 		cmocka_unit_test(each_wrong_fact_names_its_layer),
+		cmocka_unit_test(the_id_of_another_slot_is_refused),
+		cmocka_unit_test(a_shared_namespace_is_refused_or_reported),
 		cmocka_unit_test(groups_left_to_an_ordinary_user_are_reported),
 		cmocka_unit_test(good_mounts_are_taken),
 		cmocka_unit_test(each_wrong_mount_is_refused),
