@@ -18,9 +18,7 @@ struct jail_boot {
 	const struct jail_spec *spec; /* a mapping of its own, which the child unmaps before it parks */
 	int fds[ZSPAWN_FDS]; /* as received with SPAWN */
 	int null_fd;         /* /dev/null, stands in for stdin until there is a root to open one from */
-	int root_fd;         /* O_PATH of the zygote's own "/"; unused in the child, see layer_mount.c */
 	bool core_piped;     /* the host hands core dumps to a program or a socket, not to a file */
-	int newroot_fd;      /* O_PATH of the base root inside the zygote's mount namespace; unused in the child likewise */
 };
 
 void jail_enter(const struct jail_boot *boot) NORETURN;

@@ -8,7 +8,7 @@
  *              standard input from inside, opened for this jail alone.
  * Order:       after user (what is made here belongs to the tool's id), before caps and landlock (both forbid mounting). procfs
  *              before the pivot: the kernel mounts one in a user namespace only while a full one is visible (mount_too_revealing).
- *              By path, not by boot's descriptors: those mounts belong to the zygote's namespace, and open_tree(2) clones only
+ *              By path, not by a descriptor of the zygote's: its mounts belong to the zygote's namespace, and open_tree(2) clones only
  *              from our own (EINVAL); our root is our copy of the zygote's.
  * If missing:  the new mount API is in 5.2, mount_setattr in 5.12: refused. A masked host /proc (EPERM): layer proc, refused unless
  *              best_effort, then the jail has none.

@@ -144,8 +144,6 @@ static void child_start(struct zygote *zy, int fds[ZSPAWN_FDS])
 {
 	struct jail_boot boot = { .spec = zy->spec,
 				  .null_fd = zy->null_fd,
-				  .root_fd = zy->root_fd,
-				  .newroot_fd = zy->newroot_fd,
 				  .core_piped = core_is_piped(zy) };
 
 	memcpy(boot.fds, fds, sizeof(boot.fds));

@@ -228,6 +228,7 @@ void zygote_root_build(struct zygote *zy)
 {
 	_cleanup_close_ int root = -1, newroot = -1, proc = -1;
 
+	/* PRIV: CAP_SYS_ADMIN over our own mount namespace, here and in the whole file; nothing of it propagates from here on. */
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		zygote_fail(LAYER_MOUNT, "make mounts private", errno, "/");
 	root = tmpfs_new("/");

@@ -108,7 +108,8 @@ static void NORETURN child_run(struct child_args *a, bool ranged)
 	if (recv(a->sync_fd, &go, 1, 0) != 1)
 		_exit(1);
 	child_reset_signals();
-	/* Where setgroups is denied (one's own id only) the groups of the caller stay: the jail reports that. */
+	/* PRIV: all capabilities of the new user namespace; its own 0, which is this lane's first id. Where setgroups is denied
+	 * (one's own id only) the groups of the caller stay: the jail reports that. */
 	if (ranged && setgroups(0, NULL) < 0)
 		child_die(a->sync_fd, "setgroups");
 	if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
@@ -120,6 +121,7 @@ static void NORETURN child_run(struct child_args *a, bool ranged)
 		child_die(a->sync_fd, "setsid");
 	child_place_fds(a);
 	child_check_lifeline(ZYGOTE_FD_LIFELINE);
+	/* PRIV: the sealed copy of our own zygote, with a fixed environment: it starts with all of those capabilities. */
 	(void)syscall(SYS_execveat, a->image_fd, "", argv, env, AT_EMPTY_PATH);
 	child_die(a->sync_fd, "execveat");
 }

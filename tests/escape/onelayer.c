@@ -193,7 +193,7 @@ static void attack_run(const char *body, const char *kwargs, int result_fd)
 static NORETURN void attack_main(struct run *r)
 {
 	_cleanup_free_ char *body = file_text(opt.body), *kwargs = file_text(opt.kwargs);
-	struct jail_boot boot = { .spec = &spec, .null_fd = open("/dev/null", O_RDWR | O_CLOEXEC), .root_fd = -1, .newroot_fd = -1 };
+	struct jail_boot boot = { .spec = &spec, .null_fd = open("/dev/null", O_RDWR | O_CLOEXEC) };
 	struct layer_state st = { .boot = &boot, .spec = &spec, .listener_fd = -1 };
 	char go;
 

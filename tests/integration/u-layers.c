@@ -315,7 +315,7 @@ static const struct jail_spec *spec_map(void)
 static void jail_run(void (*what)(int), struct jail_run *run)
 {
 	int status[2], request[2], result[2];
-	struct jail_boot boot = { .spec = &spec, .root_fd = -1, .newroot_fd = -1 };
+	struct jail_boot boot = { .spec = &spec };
 
 	memset(run, 0, sizeof(*run));
 	run->listener = -1;
