@@ -244,11 +244,7 @@ static void call_run(struct call *c)
 {
 	struct jail *j = c->jail;
 
-	if (jail_begin(j, &c->why) < 0) {
-		c->ev.internal = true;
-		end_by_kill(c);
-		return;
-	}
+	jail_begin(j);
 	c->state = CALL_RUN;
 	c->begun_ns = core_now_ns();
 	c->result_ev = watch_fd(c, j->result_fd, EV_READ, on_result);

@@ -25,7 +25,7 @@ static uint64_t now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-static void usage_unknown(struct cgroup_usage *usage)
+void cgroup_usage_unknown(struct cgroup_usage *usage)
 {
 	*usage = (struct cgroup_usage){ .cpu_us = CGROUP_UNKNOWN,
 					.memory_peak_bytes = CGROUP_UNKNOWN,
@@ -70,7 +70,8 @@ static int group_mkdir(struct cgroup *cg, struct err *err)
 		int base = cg->host->base[i];
 		if (base < 0)
 			continue;
-		if (mkdirat(base, cg->name, 0755) < 0)
+		/* Core, another user, reads usage in there: not for a tight umask to decide. */
+		if (mkdirat(base, cg->name, 0755) < 0 || fchmodat(base, cg->name, 0755, 0) < 0)
 			return err_set(err, ERR_HOST, errno, "cgroup", "cannot make the control group %s: %s", cg->name, strerror(errno));
 		cg->dir[i] = openat(base, cg->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (cg->dir[i] < 0)
@@ -161,7 +162,7 @@ static int any_dir(const struct cgroup *cg)
 
 int cgroup_read(struct cgroup *cg, struct cgroup_usage *usage)
 {
-	usage_unknown(usage);
+	cgroup_usage_unknown(usage);
 	if (!cg->ops)
 		return 0;
 	cg->ops->read(cg, usage);
@@ -259,7 +260,7 @@ int cgroup_free(struct cgroup **ptr, unsigned wait_ms, struct cgroup_usage *ret_
 	if (!cg)
 		return 0;
 	if (ret_usage)
-		usage_unknown(ret_usage);
+		cgroup_usage_unknown(ret_usage);
 	if (cg->ops) {
 		if (cgroup_procs_count(any_dir(cg)) != 0)
 			cgroup_kill(cg);

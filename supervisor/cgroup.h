@@ -85,4 +85,21 @@ int cgroup_kill(struct cgroup *cg);
 /* Kills, waits at most wait_ms until empty, removes, frees. -EBUSY if something still lives (then *cg stays). */
 int cgroup_free(struct cgroup **cg, unsigned wait_ms, struct cgroup_usage *ret_usage);
 
+/* What core gets of a group so that it can read its usage without a round trip: the group's directories, whose files it
+ * may read and, being another user, not write. Filled by the keeper, which sends the descriptors along. */
+struct cgroup_view {
+	uint32_t kind;       /* enum cgroup_kind */
+	uint32_t present;    /* bit i: descriptor of enum cgroup_dir i; bit CGROUP_DIRS: of memory.peak, whose reset only it sees */
+	uint32_t peak_reset;
+	uint64_t cpu_base_us;
+};
+#define CGROUP_VIEW_FDS (CGROUP_DIRS + 1)
+
+/* Keeper, after cgroup_begin(): fds[] are lent. Returns how many. */
+unsigned cgroup_view_fill(const struct cgroup *cg, struct cgroup_view *view, int fds[CGROUP_VIEW_FDS]);
+/* Core: takes the descriptors. NULL where they are not what the view says, or no memory. */
+struct cgroup *cgroup_view_open(const struct cgroup_view *view, int *fds, unsigned count);
+void cgroup_view_read(struct cgroup *view, struct cgroup_usage *usage); /* all but `processes` */
+void cgroup_view_close(struct cgroup *view);
+
 #endif

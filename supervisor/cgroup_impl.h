@@ -1,5 +1,5 @@
-/* Inside of the cgroup module: what cgroup.c, the host discovery and the two
- * back-ends share. Keeper only; nobody outside supervisor/cgroup*.c includes it. */
+/* Inside of the cgroup module: what cgroup.c, the host discovery, the two
+ * back-ends and core's view share. Keeper, but for the view; nobody outside supervisor/cgroup*.c includes it. */
 #ifndef BRIG_SUPERVISOR_CGROUP_IMPL_H
 #define BRIG_SUPERVISOR_CGROUP_IMPL_H
 
@@ -32,6 +32,9 @@ struct cgroup {
 /* One without directories yet; cgroup_close lets go of it and leaves the directories. */
 struct cgroup *cgroup_alloc(struct cgroup_host *host);
 void cgroup_close(struct cgroup *cg);
+
+/* Every number CGROUP_UNKNOWN. */
+void cgroup_usage_unknown(struct cgroup_usage *usage);
 
 extern const struct cgroup_ops cgroup_v1_ops, cgroup_v2_ops;
 

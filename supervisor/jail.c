@@ -58,6 +58,7 @@ static void jail_close(struct jail *j)
 	jail_event_close(&j->listener_ev, &j->listener_fd);
 	j->pidfd = fd_close(j->pidfd);
 	j->tmp_fd = fd_close(j->tmp_fd);
+	cgroup_view_close(take_ptr(j->view));
 	j->stdout_fd = fd_close(j->stdout_fd);
 	j->stderr_fd = fd_close(j->stderr_fd);
 	j->request_fd = fd_close(j->request_fd);
@@ -185,7 +186,7 @@ static int make_cgroup(struct jail *j, struct err *err)
 				  .slot = j->slot,
 				  .limits = { l->memory_bytes, l->pids, l->cpu_quota_pct } };
 	struct keeper_reply reply;
-	int r = keeper_ask(boot->keeper_fd, &msg, -1, &reply, NULL, err);
+	int r = keeper_ask(boot->keeper_fd, &msg, -1, &reply, NULL, 0, err);
 
 	if (r < 0) {
 		snprintf(err->where, sizeof(err->where), "%s", layer_name(LAYER_CGROUP));
@@ -362,26 +363,42 @@ void jail_refill(struct zygote *z, unsigned want)
 		evtimer_add(z->refill, &soon);
 }
 
-int jail_begin(struct jail *j, struct err *err)
+int jail_count_from_here(struct jail *j, struct err *err)
 {
+	struct keeper_msg msg = { .kind = KP_CGROUP_BEGIN, .slot = j->slot };
 	struct keeper_reply reply;
-	int r = keeper_ask_slot(j->core->boot->keeper_fd, KP_CGROUP_BEGIN, j->slot, -1, &reply, err);
+	int fds[CGROUP_VIEW_FDS];
+	int r = keeper_ask(j->core->boot->keeper_fd, &msg, -1, &reply, fds, ARRAY_LEN(fds), err);
 
-	if (r < 0)
-		return r;
+	if (r == 0)
+		j->view = cgroup_view_open(&reply.view, fds, (unsigned)__builtin_popcount(reply.view.present));
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+		fds[i] = fd_close(fds[i]);
+	return r;
+}
+
+void jail_begin(struct jail *j)
+{
 	uncount(j);
 	j->state = JAIL_RUNNING;
-	return 0;
 }
 
 void jail_usage(struct jail *j)
 {
 	struct keeper_reply reply;
 
-	if (!j->has_cgroup || keeper_ask_slot(j->core->boot->keeper_fd, KP_CGROUP_READ, j->slot, -1, &reply, NULL) < 0)
-		return;
-	j->usage = reply.usage;
-	j->usage_known = true;
+	if (j->view) {
+		cgroup_view_read(j->view, &j->usage);
+		j->usage_known = true;
+		if (j->usage.cpu_us != CGROUP_UNKNOWN)
+			return;
+		/* Not readable for us, whatever the reason: limits are judged by this, so the keeper reads. */
+		cgroup_view_close(take_ptr(j->view));
+	}
+	if (j->has_cgroup && keeper_ask_slot(j->core->boot->keeper_fd, KP_CGROUP_READ, j->slot, -1, &reply, NULL) == 0) {
+		j->usage = reply.usage;
+		j->usage_known = true;
+	}
 }
 
 bool jail_tmp_full(const struct jail *j)

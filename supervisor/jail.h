@@ -58,6 +58,7 @@ struct jail {
 	int wait_status;       /* of PID 1, or of the tool under an init */
 	bool tool_ended;       /* ENDED came from the init */
 	uint64_t cpu_us;       /* once exited: set-up and tool together, where no cgroup tells them apart */
+	struct cgroup *view;   /* of its control group, from PARKED on; NULL where there is none */
 	struct cgroup_usage usage;
 	bool usage_known;
 	uint64_t stage_ns[STAGE_COUNT];
@@ -71,9 +72,9 @@ struct jail {
 int jail_spawn(struct zygote *z, jail_fn fn, void *arg, struct jail **ret, struct err *err);
 /* A parked one for this zygote, or NULL. It is the caller's from now on. */
 struct jail *jail_take_parked(struct zygote *z, jail_fn fn, void *arg);
-/* Usage counts from here; the state becomes RUNNING. */
-int jail_begin(struct jail *jail, struct err *err);
-/* Asks the keeper for the usage so far. */
+/* A parked jail is about to be given a request. Usage counts from when it parked: it slept since. */
+void jail_begin(struct jail *jail);
+/* Reads the usage so far into jail->usage. */
 void jail_usage(struct jail *jail);
 /* Takes a notification that waits on the listener right now (news DENIED). */
 void jail_check_denied(struct jail *jail);

@@ -206,8 +206,14 @@ static void on_locked(struct jail *j, const struct status_rec *rec)
 
 static void on_parked(struct jail *j, const struct status_rec *rec)
 {
+	struct err err;
+
 	memcpy(j->stage_ns, rec->stage_ns, sizeof(j->stage_ns));
 	j->spawn_ns = core_now_ns() - j->spawn_ns;
+	if (jail_count_from_here(j, &err) < 0) {
+		jail_fail(j, LAYER_CGROUP, &err);
+		return;
+	}
 	if (j->counted) {
 		j->zygote->starting--;
 		j->zygote->parked++;

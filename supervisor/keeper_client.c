@@ -20,16 +20,15 @@ static void channel_lost(const char *what, int err)
 	_exit(EXIT_INTERNAL);
 }
 
-int keeper_ask(int sock, struct keeper_msg *msg, int fd, struct keeper_reply *reply, int *ret_fd, struct err *err)
+int keeper_ask(int sock, struct keeper_msg *msg, int fd, struct keeper_reply *reply, int *ret_fds, unsigned max_fds, struct err *err)
 {
-	_cleanup_close_ int came = -1;
 	int r;
 
 	msg->magic = KEEPER_MAGIC;
 	r = fd_send(sock, msg, sizeof(*msg), &fd, fd >= 0 ? 1 : 0);
 	if (r < 0)
 		channel_lost("the keeper takes no requests", -r);
-	r = fd_recv(sock, reply, sizeof(*reply), &came, ret_fd ? 1 : 0, NULL, 0);
+	r = fd_recv(sock, reply, sizeof(*reply), ret_fds, max_fds, NULL, 0);
 	if (r <= 0)
 		channel_lost("the keeper does not answer", r < 0 ? -r : EPIPE);
 	if (reply->magic != KEEPER_MAGIC || reply->kind != msg->kind)
@@ -37,8 +36,6 @@ int keeper_ask(int sock, struct keeper_msg *msg, int fd, struct keeper_reply *re
 	reply->op[sizeof(reply->op) - 1] = '\0';
 	if (reply->err)
 		return err_set(err, ERR_HOST, reply->err, "keeper", "%s: %s", reply->op, strerror(reply->err));
-	if (ret_fd)
-		*ret_fd = fd_take(&came);
 	return 0;
 }
 
@@ -53,5 +50,5 @@ int keeper_ask_slot(int sock, enum keeper_kind kind, unsigned slot, int fd, stru
 {
 	struct keeper_msg msg = { .kind = kind, .slot = slot };
 
-	return keeper_ask(sock, &msg, fd, reply, NULL, err);
+	return keeper_ask(sock, &msg, fd, reply, NULL, 0, err);
 }

@@ -10,9 +10,9 @@
 /* Once, at core's start: bounds how long an answer may take. 0 or -errno. */
 int keeper_client_open(int sock);
 
-/* Asks; *fd (-1: none) travels along, *ret_fd (may be NULL) is what came back.
+/* Asks; fd (-1: none) travels along. ret_fds[max_fds] gets what came back, the rest is -1; more is a failure of the channel.
  * Returns 0, or a negative errno with *err naming the keeper's operation. */
-int keeper_ask(int sock, struct keeper_msg *msg, int fd, struct keeper_reply *reply, int *ret_fd, struct err *err);
+int keeper_ask(int sock, struct keeper_msg *msg, int fd, struct keeper_reply *reply, int *ret_fds, unsigned max_fds, struct err *err);
 
 /* The common shape: a kind and a slot. */
 int keeper_ask_slot(int sock, enum keeper_kind kind, unsigned slot, int fd, struct keeper_reply *reply, struct err *err);

@@ -8,7 +8,7 @@
  *   ZYGOTE_STOP                      kills the zygote of `gen` and all its jails, reaps it
  *   CGROUP_NEW    slot, limits       -> back-end, which controllers hold
  *   CGROUP_JOIN   slot, fd: pidfd    the keeper moves that process (a child of the zygote's PID namespace, or it refuses)
- *   CGROUP_BEGIN  slot               usage counts from here (peak reset where the kernel can)
+ *   CGROUP_BEGIN  slot               usage counts from here (peak reset where the kernel can) -> view, fds: what it says
  *   CGROUP_READ   slot               -> usage
  *   CGROUP_KILL   slot               every process of the slot dies
  *   CGROUP_DEL    slot               waits (bounded) until empty, reads usage, removes -> usage
@@ -48,6 +48,7 @@ struct keeper_reply {
 	uint32_t cgroup_kind;    /* CGROUP_NEW: enum cgroup_kind */
 	uint32_t controllers;    /* CGROUP_NEW: enum cgroup_controller bits that hold */
 	struct cgroup_usage usage; /* CGROUP_READ, CGROUP_DEL */
+	struct cgroup_view view;   /* CGROUP_BEGIN */
 	uint32_t first_host_uid; /* ZYGOTE_START: host uid of slot 0; slot k has first+k (rootless: the same for all) */
 	char op[64];             /* what failed, when err */
 };

@@ -29,6 +29,8 @@ struct request {
 	int fd; /* taken in, or -1 */
 	struct keeper_reply *reply;
 	int *ret_fd; /* to hand out */
+	int lent[CGROUP_VIEW_FDS]; /* to hand out, and keep */
+	unsigned lent_count;
 	struct err *err;
 };
 
@@ -150,7 +152,12 @@ static int on_cgroup_join(struct keeper *k, struct request *q)
 
 static int on_cgroup_begin(struct keeper *k, struct request *q)
 {
-	return cgroup_begin(k->slots[q->msg->slot], q->err);
+	struct cgroup *cg = k->slots[q->msg->slot];
+	int r = cgroup_begin(cg, q->err);
+
+	if (r == 0)
+		q->lent_count = cgroup_view_fill(cg, &q->reply->view, q->lent);
+	return r;
 }
 
 static int on_cgroup_read(struct keeper *k, struct request *q)
@@ -218,13 +225,18 @@ int keeper_serve(struct keeper *k)
 		return -EPROTO;
 
 	struct keeper_reply reply = { .magic = KEEPER_MAGIC, .kind = msg.kind };
-	struct request q = { &msg, fd_in, &reply, &fd_out, &err };
+	struct request q = { .msg = &msg, .fd = fd_in, .reply = &reply, .ret_fd = &fd_out, .err = &err };
 	r = handle(k, h, &q);
 	if (r == BROKEN)
 		return -EPROTO;
 	reply.err = -r;
 	if (r < 0)
 		snprintf(reply.op, sizeof(reply.op), "%.*s", (int)sizeof(reply.op) - 1, err.detail);
-	r = fd_send(k->core_sock, &reply, sizeof(reply), &fd_out, r == 0 ? h->fds_out : 0);
+	if (r < 0)
+		r = fd_send(k->core_sock, &reply, sizeof(reply), NULL, 0);
+	else if (q.lent_count > 0)
+		r = fd_send(k->core_sock, &reply, sizeof(reply), q.lent, q.lent_count);
+	else
+		r = fd_send(k->core_sock, &reply, sizeof(reply), &fd_out, h->fds_out);
 	return r == -EPIPE || r == -ECONNRESET ? 1 : r;
 }

@@ -26,7 +26,7 @@ static void zygote_die(struct zygote *z)
 
 	struct keeper_msg msg = { .kind = KP_ZYGOTE_STOP, .gen = z->gen };
 	struct keeper_reply reply;
-	(void)keeper_ask(z->core->boot->keeper_fd, &msg, -1, &reply, NULL, NULL);
+	(void)keeper_ask(z->core->boot->keeper_fd, &msg, -1, &reply, NULL, 0, NULL);
 	jail_zygote_changed(z);
 }
 
@@ -101,7 +101,7 @@ static int zygote_start(struct zygote *z, struct err *err)
 
 	if (spec_fd < 0)
 		return err_set(err, ERR_HOST, -spec_fd, "zygote", "memfd for the spec: %s", strerror(-spec_fd));
-	int r = keeper_ask(core->boot->keeper_fd, &msg, spec_fd, &reply, &z->control, err);
+	int r = keeper_ask(core->boot->keeper_fd, &msg, spec_fd, &reply, &z->control, 1, err);
 	if (r < 0)
 		return r;
 	z->first_host_uid = reply.first_host_uid;
