@@ -50,17 +50,35 @@ BRIG_MAIN := agent/main.c
 BRIGD_MAIN := supervisor/main.c
 ZYGOTE_MAIN := jail/zygote_main.c
 
-BASE_SRC := $(wildcard jail/base/*.c)
-WIRE_SRC := $(wildcard supervisor/wire/*.c)
-AGENT_SRC := $(filter-out $(BRIG_MAIN),$(wildcard agent/*.c))
-SUPERVISOR_SRC := $(filter-out $(BRIGD_MAIN),$(wildcard supervisor/*.c))
-JAIL_SRC := $(filter-out $(ZYGOTE_MAIN),$(wildcard jail/*.c))
-# Of the jail's files the supervisor takes only what describes a jail and names its stages.
+# Nothing is linked for lying in a directory: who adds a file says here which program it belongs to.
+BASE_SRC := $(addprefix jail/base/,$(addsuffix .c, \
+	err fd names))
+WIRE_SRC := $(addprefix supervisor/wire/,$(addsuffix .c, \
+	jbuf json json_find json_string utf8))
+AGENT_SRC := $(addprefix agent/,$(addsuffix .c, \
+	call cmd_doctor cmd_profile cmd_run file nearest options private rpc show stop text))
+# The keeper's, with privilege, come first; then what core parses and decides with.
+SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
+	keeper keeper_caps keeper_serve lane lane_ids zygote_image zygote_start \
+	cgroup cgroup_file cgroup_find cgroup_host cgroup_mount cgroup_scope cgroup_sweep cgroup_v1 cgroup_v2 \
+	profile profile_cache profile_check profile_check_lists profile_keys profile_merge \
+	profile_mounts profile_print profile_seccomp profile_spec profile_store profile_text profile_value syscall_args syscall_groups \
+	answer call call_read capture client core doctor doctor_host jail \
+	jail_setup keeper_client methods receipt trial verdict zygote))
+# What describes a jail and names its stages; of the jail's files the supervisor takes only these.
 SPEC_SRC := jail/spec.c jail/stage.c
+JAIL_SRC := $(addprefix jail/,$(addsuffix .c, \
+	enter init status verify \
+	layer_caps layer_fds layer_landlock layer_mount layer_names layer_net \
+	layer_privs layer_rlimit layer_seccomp layer_session layer_user \
+	python python_host python_start zygote_fork zygote_loop zygote_root))
 
 BRIG_SRC := $(BRIG_MAIN) $(AGENT_SRC) $(WIRE_SRC) $(BASE_SRC)
 BRIGD_SRC := $(BRIGD_MAIN) $(SUPERVISOR_SRC) $(WIRE_SRC) $(BASE_SRC) $(SPEC_SRC)
-ZYGOTE_SRC := $(ZYGOTE_MAIN) $(JAIL_SRC) $(BASE_SRC)
+# The zygote reports by zygote_fail() and die_at(): it has no use for struct err.
+ZYGOTE_SRC := $(ZYGOTE_MAIN) $(JAIL_SRC) $(SPEC_SRC) $(filter-out %/err.c,$(BASE_SRC))
+STRAY := $(filter-out $(BRIG_SRC) $(BRIGD_SRC) $(ZYGOTE_SRC),$(wildcard agent/*.c jail/*.c jail/base/*.c supervisor/*.c supervisor/wire/*.c))
+$(if $(STRAY),$(error in no program's list above: $(STRAY)))
 
 BRIG_PKG := libcjson
 BRIGD_PKG := libcjson libseccomp libcap libevent_core libmd
@@ -111,7 +129,7 @@ LIBS := $(addprefix $(B)/lib,agent.a supervisor.a wire.a jail.a base.a)
 $(B)/libagent.a: $(call obj,$(AGENT_SRC))
 $(B)/libsupervisor.a: $(call obj,$(SUPERVISOR_SRC))
 $(B)/libwire.a: $(call obj,$(WIRE_SRC))
-$(B)/libjail.a: $(call obj,$(JAIL_SRC)) $(PRELUDE_OBJ)
+$(B)/libjail.a: $(call obj,$(JAIL_SRC) $(SPEC_SRC)) $(PRELUDE_OBJ)
 $(B)/libbase.a: $(call obj,$(BASE_SRC))
 $(LIBS):
 	@mkdir -p $(@D) && rm -f $@

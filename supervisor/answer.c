@@ -73,7 +73,6 @@ static void cause_tool_error(const struct call *c, struct cause *out)
 	if (c->ev.frame_complete) {
 		snprintf(out->what, sizeof(out->what), "the tool raised an error");
 		snprintf(out->evidence, sizeof(out->evidence), "{}");
-		snprintf(out->hint, sizeof(out->hint), "see error");
 		return;
 	}
 	int status = c->ev.exited && WIFEXITED(c->ev.wait_status) ? WEXITSTATUS(c->ev.wait_status) : -1;

@@ -56,6 +56,15 @@ static void refuse_params(struct core *core, const struct request *rq, const cha
 	client_answer_error(core->client, rq->id, rq->id_len, -32602, what, NULL, NULL);
 }
 
+/* Never half an object: what did not fit into memory is an error. */
+static void answer_buf(struct core *core, const struct request *rq, const struct jbuf *b)
+{
+	if (b->failed)
+		client_answer_error(core->client, rq->id, rq->id_len, -32603, "no memory for the answer", NULL, NULL);
+	else
+		client_answer(core->client, rq->id, rq->id_len, b->data, b->len);
+}
+
 /* params.KEY as a string, NULL when absent or of another type. *ret_len may count NULs. */
 static char *param_string(const struct request *rq, const char *path, size_t *ret_len)
 {
@@ -100,7 +109,7 @@ static void answer_invalid(struct core *core, const struct request *rq, const ch
 
 	jbuf_init(&b, SHOW_MAX);
 	answer_refused(OUTCOME_INVALID_ARGUMENTS, profile, why, &b);
-	client_answer(core->client, rq->id, rq->id_len, b.data, b.len);
+	answer_buf(core, rq, &b);
 	jbuf_done(&b);
 }
 
@@ -181,8 +190,18 @@ static void method_profile_list(struct core *core, const struct request *rq)
 			profile_free(p);
 	}
 	jbuf_text(&b, "]");
-	client_answer(core->client, rq->id, rq->id_len, b.data, b.len);
+	answer_buf(core, rq, &b);
 	jbuf_done(&b);
+}
+
+/* As somebody wrote it: the caller's own, or the file of that name. */
+static char *own_text(struct core *core, const struct request *rq, const char *name)
+{
+	size_t len = 0;
+	char *sent = param_string(rq, "params.profile_text", &len);
+	const char *stored = sent ? NULL : profile_store_text(core->boot->profiles, name, &len);
+
+	return stored ? strndup(stored, len) : sent;
 }
 
 static void method_profile_show(struct core *core, const struct request *rq)
@@ -195,7 +214,7 @@ static void method_profile_show(struct core *core, const struct request *rq)
 		refuse(core, rq, -32602, &err);
 		return;
 	}
-	_cleanup_free_ char *text = profile_print(p);
+	_cleanup_free_ char *text = param_true(rq, "params.effective") ? profile_print(p) : own_text(core, rq, profile_name(p));
 	jbuf_init(&b, SHOW_MAX);
 	jbuf_text(&b, "{\"name\":");
 	jbuf_cstring(&b, profile_name(p));
@@ -206,7 +225,7 @@ static void method_profile_show(struct core *core, const struct request *rq)
 	jbuf_text(&b, ",\"text\":");
 	jbuf_cstring(&b, text ? text : "");
 	jbuf_text(&b, "}");
-	client_answer(core->client, rq->id, rq->id_len, b.data, b.len);
+	answer_buf(core, rq, &b);
 	jbuf_done(&b);
 	profile_free(p);
 }
@@ -232,7 +251,7 @@ static void method_status(struct core *core, const struct request *rq)
 		sep = j->pid > 0 ? "," : sep;
 	}
 	jbuf_text(&b, "]}");
-	client_answer(core->client, rq->id, rq->id_len, b.data, b.len);
+	answer_buf(core, rq, &b);
 	jbuf_done(&b);
 }
 

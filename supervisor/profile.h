@@ -18,6 +18,8 @@ int profile_store_read(int dir_fd, const char *dir_path, struct profile_store **
 void profile_store_free(struct profile_store *store);
 /* i-th name, or NULL past the end; sorted. */
 const char *profile_store_name(const struct profile_store *store, size_t i);
+/* The text of that profile as it was read, or NULL; borrowed. */
+const char *profile_store_text(const struct profile_store *store, const char *name, size_t *ret_len);
 
 struct profile;
 

@@ -212,3 +212,17 @@ const struct store_file *store_find(const struct profile_store *store, const cha
 			return &store->files[i];
 	return NULL;
 }
+
+const char *profile_store_text(const struct profile_store *store, const char *name, size_t *ret_len)
+{
+	char file_name[SPEC_NAME_MAX + sizeof(".json")];
+	const struct store_file *file;
+
+	if ((size_t)snprintf(file_name, sizeof(file_name), "%s.json", name) >= sizeof(file_name))
+		return NULL;
+	file = store_find(store, file_name);
+	if (!file)
+		return NULL;
+	*ret_len = file->len;
+	return file->text;
+}

@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 
-from libbrig import BUILD, FACTOR, Suite, Supervisor, descendants
+from libbrig import BUILD, REPO, FACTOR, Suite, Supervisor, descendants
 
 RUN = '"body":"def run(**k): return 1"'
 
@@ -75,6 +75,19 @@ def parameters(t):
     refused(t, 'two profiles', request('{%s,"profile":"pure","profile_text":"{}"}' % RUN), -32602, 'exclude')
     refused(t, 'a path without its text', request('{%s,"profile_path":"x.json"}' % RUN), -32602, 'profile_text')
     refused(t, 'a parameter of another method', request('{"body":"x"}', method='status'), -32602, 'body')
+
+
+def profiles(t):
+    s = Supervisor()
+    r = s.call('profile.show', {'profile': 'python'})
+    with open(REPO + '/profiles/python.json', encoding='utf-8') as f:
+        t.check('a profile is shown as it is written', r.get('text') == f.read(), r)
+    text = '{ "name": "mine", "why": "w", "extends": "pure", "limits": { "wall": "2s" } }'
+    r = s.call('profile.show', {'profile_path': 'x.json', 'profile_text': text})
+    t.check('one that was sent likewise', r.get('text') == text, r)
+    r = s.call('profile.show', {'profile_path': 'x.json', 'profile_text': text, 'effective': True})
+    t.check('effective: merged, each value with its place', all(w in r.get('text', '') for w in ('"memory"', 'pure.json:', 'x.json:1')), r)
+    s.close()
 
 
 def room(t):
@@ -159,7 +172,7 @@ def host_limits(t):
 def main():
     t = Suite()
     assert os.path.exists(BUILD + '/brigd')
-    for fn in (malformed, parameters, room, slow, host_limits):
+    for fn in (malformed, parameters, profiles, room, slow, host_limits):
         fn(t)
     return t.finish()
 
