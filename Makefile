@@ -80,7 +80,7 @@ ZYGOTE_SRC := $(ZYGOTE_MAIN) $(JAIL_SRC) $(SPEC_SRC) $(filter-out %/err.c,$(BASE
 STRAY := $(filter-out $(BRIG_SRC) $(BRIGD_SRC) $(ZYGOTE_SRC),$(wildcard agent/*.c jail/*.c jail/base/*.c supervisor/*.c supervisor/wire/*.c))
 $(if $(STRAY),$(error in no program's list above: $(STRAY)))
 
-BRIG_PKG := libcjson
+BRIG_PKG :=
 BRIGD_PKG := libcjson libseccomp libcap libevent_core libmd
 ZYGOTE_PKG := python3-embed libcap libnl-route-3.0 libnl-3.0
 TEST_PKG := cmocka $(sort $(BRIG_PKG) $(BRIGD_PKG) $(ZYGOTE_PKG))
@@ -102,7 +102,7 @@ $(B)/brig-zygote: LINK_PKG := $(ZYGOTE_PKG)
 # chmod: an ordinary user must be able to run what root built under a tight umask.
 $(PROGRAMS):
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALLL) -o $@ $^ $$($(PKG) --libs $(LINK_PKG)) && chmod a+rx $(B) $@
+	$(Q)$(CC) $(ALLL) -o $@ $^ $(if $(LINK_PKG),$$($(PKG) --libs $(LINK_PKG))) && chmod a+rx $(B) $@
 
 # prelude.py travels inside the zygote: symbols _binary_prelude_py_start and _end.
 $(PRELUDE_OBJ): jail/prelude.py
@@ -114,7 +114,7 @@ $(PRELUDE_OBJ): jail/prelude.py
 $(B)/obj/jail/%.o: OBJ_PKG = python3-embed libnl-route-3.0 libcap
 $(B)/obj/jail/base/%.o: OBJ_PKG =
 $(B)/obj/supervisor/%.o: OBJ_PKG = libcjson libseccomp libcap libevent_core
-$(B)/obj/agent/%.o: OBJ_PKG = libcjson
+$(B)/obj/agent/%.o: OBJ_PKG =
 # "@stdlib" of a profile is the library of the very Python that the zygote is linked with.
 $(B)/obj/supervisor/profile_mounts.o: DEFS = -DBRIG_PYTHON_VERSION='"$(shell $(PKG) --modversion python3-embed)"'
 $(B)/obj/tests/%.o: OBJ_PKG = $(TEST_PKG)

@@ -177,10 +177,12 @@ void jail_zygote_changed(struct zygote *z)
 				j->child_fds[i] = fd_close(j->child_fds[i]);
 		} else if (z->state == ZYGOTE_DEAD && j->state != JAIL_GONE) {
 			/* Its PID namespace died with it: no process of this jail is left. */
-			j->internal = !z->start_failed;
+			if (j->state < JAIL_DYING) /* else its end was decided before, and stays what it was */
+				j->internal = !z->start_failed;
 			if (j->state < JAIL_PARKED)
 				jail_fail(j, z->failed_layer, &z->why);
-			j->why = z->why;
+			if (j->internal)
+				j->why = z->why;
 			jail_kill(j);
 			/* Last: jail_kill() sets this timer, and there is nothing to wait for. */
 			event_active(j->timer, EV_TIMEOUT, 0);
@@ -260,6 +262,8 @@ static bool take_status(struct jail *j)
 	else if (rec.kind == STATUS_ENDED && j->state >= JAIL_PARKED && !j->tool_ended) {
 		j->tool_ended = j->exited = true;
 		j->wait_status = rec.err;
+	} else if (j->state < JAIL_PARKED) {
+		jail_fail_text(j, LAYER_PID, EPROTO, "the jail sent a record out of turn");
 	}
 	return true;
 }

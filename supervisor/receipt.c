@@ -11,6 +11,7 @@
 
 #define STATUS_CAP 8192    /* /proc/PID/status is under 2 KiB */
 #define TASKS_LOOKED 64    /* threads of a process that are looked at for a pending signal */
+#define CHILDREN_CAP 4096  /* several hundred direct children */
 #define MOUNTINFO_CAP 65536 /* SPEC_MOUNTS_MAX mounts of two paths, with room */
 
 /* The text behind "\nKEY:" in a status file, or NULL. */
@@ -275,13 +276,17 @@ static bool process_pending(pid_t pid, int sig)
 
 bool receipt_signal_pending(pid_t pid, int sig)
 {
-	char kids[256], path[64], *end = kids;
+	char kids[CHILDREN_CAP], path[64], *end = kids;
+	ssize_t n;
 
 	if (process_pending(pid, sig))
 		return true;
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
-	if (fd_read_file_at(AT_FDCWD, path, kids, sizeof(kids)) <= 0)
+	n = fd_read_file_at(AT_FDCWD, path, kids, sizeof(kids));
+	if (n <= 0)
 		return false;
+	if ((size_t)n == sizeof(kids) - 1) /* cut: a number that is not whole is another process */
+		*(strrchr(kids, ' ') ?: kids) = '\0';
 	for (char *at = kids; *at; at = end) {
 		long kid = strtol(at, &end, 10);
 		if (end == at || kid <= 0)
