@@ -2,6 +2,7 @@
 
 #include "supervisor/call.h"
 #include "supervisor/client.h"
+#include "supervisor/core_seal.h"
 #include "supervisor/jail.h"
 #include "supervisor/keeper_client.h"
 #include "supervisor/profile_cache.h"
@@ -96,6 +97,9 @@ int core_main(struct core_boot *boot)
 	r = drop_privilege(boot);
 	if (r)
 		return r;
+	errno = -core_seal();
+	if (errno)
+		return die("landlock");
 	if (keeper_client_open(boot->keeper_fd) < 0)
 		return die("keeper socket");
 	core.base = event_base_new();
