@@ -164,7 +164,7 @@ static void title_set(const struct jail_spec *spec)
 {
 	char title[16];
 
-	snprintf(title, sizeof(title), "zy:%.12s", spec->profile);
+	snprintf(title, sizeof(title), "zygote: %.7s", spec->profile);
 	prctl(PR_SET_NAME, title);
 }
 
