@@ -22,8 +22,6 @@
  * bus address is how a delegated cgroup is asked for, the *SAN_OPTIONS steer a sanitizer build. */
 static const char *const env_passed[] = {
 	"BRIG_STATE",
-	"BRIG_PROFILES",
-	"BRIG_ZYGOTE",
 	"HOME",
 	"XDG_RUNTIME_DIR",
 	"XDG_STATE_HOME",

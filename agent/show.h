@@ -1,4 +1,4 @@
-/* What people see of a result (DESIGN 9.2). stdout carries the result and nothing else; stderr the rest. */
+/* What people see of a result. stdout carries the result and nothing else; stderr the rest. */
 #ifndef BRIG_AGENT_SHOW_H
 #define BRIG_AGENT_SHOW_H
 

@@ -21,6 +21,7 @@ ERROR_BYTES_MAX = 63 << 10
 MESSAGE_CHARS_MAX = 8000
 TRACE_HEAD, TRACE_TAIL, TRACE_CHARS_MAX = 8, 24, 240
 CHAIN_MAX = 8
+LISTED_MAX = 40
 # Exact integers of any size are JSON, but the readers of results are often Python, whose json stops at 4300 digits.
 INT_DIGITS_MAX = 4300
 INT_END = 10 ** INT_DIGITS_MAX
@@ -134,7 +135,10 @@ def refusal(name, fromlist, level):
         if not wrong:
             return None
         name = wrong[0]
-    granted = ", ".join(sorted(allowed)[:40]) or "none"
+    names = sorted(allowed)
+    granted = ", ".join(names[:LISTED_MAX]) or "none"
+    if len(names) > LISTED_MAX:
+        granted += f" and {len(names) - LISTED_MAX} more"
     return (f"module {name!r} is not on the import list of profile \"{profile}\""
             f" (listed: {granted}); adding it to \"python.imports\" of the profile would allow it")
 
@@ -463,7 +467,11 @@ def hidden_name(error):
     name = NameError.__dict__["name"].__get__(error)
     if type(name) is not str or name in tool_builtins or not hasattr(builtins, name):
         return None
-    more = "; a tool has no stdin: take what it needs as arguments of run" if name == "input" else ""
+    more = ""
+    if name == "input":
+        more = "; a tool has no stdin: take what it needs as arguments of run"
+    elif name == "open" and listed("pathlib"):
+        more = "; pathlib.Path reads and writes files without it"
     return f"name '{name}' is not available in profile \"{profile}\"; python.builtins \"full\" lifts the list{more}"
 
 

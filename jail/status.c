@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#define EXIT_SETUP_FAILED 6 /* DESIGN's status for setup_failed; core reads the record, not this */
+#define EXIT_SETUP_FAILED 6 /* as in OUTCOME_LIST; core reads the record, not this */
 
 static int status_fd = -1;
 static enum stage current;

@@ -1,4 +1,4 @@
-/* The result object of DESIGN 9.2: the truth about one call, for people and programs. */
+/* The result object, which brig(1) describes field by field: the truth about one call, for people and programs. */
 #include "jail/base/compiler.h"
 #include "supervisor/call.h"
 

@@ -65,7 +65,7 @@ struct call {
 void call_start(struct core *core, struct profile *profile, const struct call_request *req, const char *rpc_id, size_t rpc_id_len);
 /* Ends it as cancelled. */
 void call_cancel(struct call *call);
-/* The object of DESIGN 9.2. */
+/* The result object of brig(1). */
 void answer_print(const struct call *call, struct jbuf *out);
 /* The same shape for a call that never got as far as a jail. */
 void answer_refused(enum outcome outcome, const char *profile, const struct err *why, struct jbuf *out);

@@ -18,7 +18,7 @@
  * hide or falsify them; doctor_build() calls it when nobody did. Some twenty small reads, under a millisecond. */
 void doctor_probe(void);
 
-/* Appends the object. receipt_json: "receipt" of the trial's result (DESIGN 9.2), or NULL when there was none.
+/* Appends the object. receipt_json: "receipt" of the trial's result, or NULL when there was none.
  * setup_error_layer, setup_error_text: where and why a call with the default profile is refused, or NULL. Both receipt and
  * error: the receipt is of a second trial with best_effort. Returns 0 or -EINVAL (receipt is no JSON object). */
 int doctor_build(struct jbuf *out, const struct core_boot *boot, const char *receipt_json,

@@ -91,8 +91,9 @@ static void help_print(void)
 		printf("  %-11s %-4s %s\n", rows[i].name, rows[i].value ? rows[i].value : "", rows[i].help);
 	printf("\nexamples:\n"
 	       "  brig run tool.py --args '{\"x\": 1}'       what starts brigd in everyday use\n"
-	       "  brigd --private 3 --warm 2 3<>SOCKET      one connected stream socket as descriptor 3\n"
-	       "  brigd --private 3 --profiles ./profiles   with profiles of your own\n");
+	       "  brigd --private 3 --warm 2                started with a connected stream socket as descriptor 3\n"
+	       "  brigd --private 3 --profiles ./profiles   the same with profiles of your own\n"
+	       "\nbrigd(8) shows a client in Python.\n");
 }
 
 static const struct option_row *row_find(const char *name, size_t len)

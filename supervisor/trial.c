@@ -5,30 +5,49 @@
 #include "supervisor/jail.h"
 #include "supervisor/profile_cache.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define DOCTOR_MAX (1u << 20)
 
-/* The profile that every other builds on is the one to try; what is best effort shows as degraded. */
+/* What a call without --profile gets. */
 #define TRIAL_PROFILE "pure"
 
 struct trial {
 	struct core *core;
 	char *rpc_id;
 	struct jail *jail;
+	bool refused;    /* the strict trial was: this is the second, best effort, to see what there is */
+	struct err why;  /* of the refusal */
+	char layer[sizeof(((struct err *)0)->where)];
 };
 
-static void trial_answer(struct trial *t, const char *receipt, const char *layer, const char *error)
+static void trial_next(struct trial *t);
+
+static void trial_answer(struct trial *t, const char *receipt)
 {
 	struct jbuf b;
 
 	jbuf_init(&b, DOCTOR_MAX);
-	doctor_build(&b, t->core->boot, receipt, layer, error);
+	doctor_build(&b, t->core->boot, receipt, t->refused ? t->layer : NULL, t->refused ? t->why.detail : NULL);
 	client_answer(t->core->client, t->rpc_id, strlen(t->rpc_id), b.data, b.len);
 	jbuf_done(&b);
 	free(t->rpc_id);
 	free(t);
+}
+
+/* A call as users make it is refused; what could be had with --best-effort is worth knowing all the same. */
+static void trial_refused(struct trial *t, const char *layer, const struct err *why)
+{
+	if (t->refused) {
+		trial_answer(t, NULL);
+		return;
+	}
+	t->refused = true;
+	t->why = *why;
+	snprintf(t->layer, sizeof(t->layer), "%s", layer);
+	trial_next(t);
 }
 
 static void on_jail(struct jail *j, enum jail_news news, void *arg)
@@ -40,22 +59,31 @@ static void on_jail(struct jail *j, enum jail_news news, void *arg)
 		jbuf_init(&receipt, DOCTOR_MAX);
 		receipt_print(&j->receipt, &receipt);
 		jail_abandon(j);
-		trial_answer(t, receipt.failed ? NULL : receipt.data, NULL, NULL);
+		trial_answer(t, receipt.failed ? NULL : receipt.data);
 		jbuf_done(&receipt);
 	} else if (news == JAIL_NEWS_FAILED || news == JAIL_NEWS_ENDED) {
 		struct err why = j->why;
 		enum layer layer = j->failed_layer;
 		jail_abandon(j);
-		trial_answer(t, NULL, layer_name(layer), why.detail);
+		trial_refused(t, layer_name(layer), &why);
 	}
+}
+
+static void trial_next(struct trial *t)
+{
+	struct profile *profile = NULL;
+	struct zygote *z;
+	struct err err = { 0 };
+
+	if (profile_cache_get(t->core->profiles, TRIAL_PROFILE, NULL, NULL, 0, &profile, &err) < 0 ||
+	    zygote_get(t->core, profile, t->refused, &z, &err) < 0 || jail_spawn(z, on_jail, t, &t->jail, &err) < 0)
+		trial_refused(t, err.where, &err);
+	profile_free(profile);
 }
 
 void trial_start(struct core *core, const char *rpc_id, size_t rpc_id_len)
 {
 	struct trial *t = calloc(1, sizeof(*t));
-	struct profile *profile = NULL;
-	struct zygote *z;
-	struct err err = { 0 };
 
 	if (!t || !(t->rpc_id = strndup(rpc_id, rpc_id_len))) {
 		free(t);
@@ -63,8 +91,5 @@ void trial_start(struct core *core, const char *rpc_id, size_t rpc_id_len)
 		return;
 	}
 	t->core = core;
-	if (profile_cache_get(core->profiles, TRIAL_PROFILE, NULL, NULL, 0, &profile, &err) < 0 || zygote_get(core, profile, true, &z, &err) < 0 ||
-	    jail_spawn(z, on_jail, t, &t->jail, &err) < 0)
-		trial_answer(t, NULL, err.where, err.detail);
-	profile_free(profile);
+	trial_next(t);
 }

@@ -8,7 +8,7 @@ static bool died_of(const struct evidence *ev, int sig)
 	return ev->exited && WIFSIGNALED(ev->wait_status) && WTERMSIG(ev->wait_status) == sig;
 }
 
-/* The precedence of DESIGN 4.7. An OOM kill or a denied system call that was
+/* The order of the questions is the precedence. An OOM kill or a denied system call that was
  * counted when the frame came is a kill before the frame: the kernel's doing
  * wins over the tool's word, else a tool could let a child be killed and
  * report ok. */

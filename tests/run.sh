@@ -21,6 +21,7 @@ declare -A limit=([escape]=1200 [integration]=900 [fault]=900 [cases]=1500 [asan
 export B=${B:-build}
 export SRC_DIR=$PWD BUILD_DIR=$PWD/$B BRIG=${BRIG:-$PWD/$B/brig} PYTHON=/usr/bin/python3
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export LSAN_OPTIONS=suppressions=$PWD/tests/lsan.supp:print_suppressions=0
 export LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 CMOCKA_MESSAGE_OUTPUT=TAP
 unset CDPATH PYTHONPATH PYTHONHOME BRIG_STATE
 logs=${BRIG_TEST_LOGS:-$BUILD_DIR/test-logs}

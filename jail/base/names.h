@@ -2,7 +2,7 @@
 #ifndef BRIG_BASE_NAMES_H
 #define BRIG_BASE_NAMES_H
 
-/* Protections of a jail in the order of application (jail/enter.c tells why).
+/* Protections of a jail, in the order in which doctor lists them; jail/enter.c has the order of application.
  * The name is what profiles write under "require", what receipts put into
  * "degraded", and what an error of class setup_failed names. */
 #define LAYER_LIST(X)                       \
