@@ -100,7 +100,12 @@ def room(t):
     t.check('more calls than slots: each is ok or busy, and busy says when to ask again',
             len(busy) == n - 62 and all(r['retry_after_ms'] > 0 and not r['cause']['final'] for r in busy) and
             all(r['outcome'] in ('ok', 'busy') for r in got), {r['outcome'] for r in got})
-    t.check('room comes back', s.call('run', {'body': 'def run(): return 2'})['outcome'] == 'ok')
+    end = time.monotonic() + 30 * FACTOR
+    r = s.call('run', {'body': 'def run(): return 2'})
+    while r['outcome'] == 'busy' and time.monotonic() < end:  # jails that were answered for are still being buried
+        time.sleep(r['retry_after_ms'] / 1000)
+        r = s.call('run', {'body': 'def run(): return 2'})
+    t.check('room comes back', r['outcome'] == 'ok', r)
     t.check('and the supervisor ends well', s.close() == 0 and not t.left(), t.left())
     s = Supervisor()
     ends = [s.call('run', {'body': 'def run(): return 1', 'profile_path': 'x.json', 'profile_text': json.dumps(
