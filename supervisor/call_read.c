@@ -3,6 +3,7 @@
 #include "supervisor/call_impl.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,13 +29,46 @@ bool call_read_stream(int fd, struct capture *into, size_t max)
 	return true;
 }
 
+/* Integers that CPython's own reader takes; jail/prelude.py tells a tool so. A tool that writes a frame itself may not make the
+ * whole answer, receipt and all, unreadable to its reader either. */
+#define NUMBER_DIGITS_MAX 4300
+
+/* No number of a checked text is longer than that, or too large for a double where it has a point or an exponent. */
+static bool numbers_fit(const char *text, size_t len)
+{
+	for (size_t at = 0; at < len; at++) {
+		size_t begin = at;
+
+		if (text[at] == '"') {
+			for (at++; at < len && text[at] != '"'; at++)
+				at += text[at] == '\\';
+			continue;
+		}
+		while (at < len && memchr("+-.0123456789eE", text[at], 15))
+			at++;
+		begin += begin < at && text[begin] == '-';
+		size_t n = at - begin;
+		if (n == 0 || text[begin] == 'e') /* the e of true and false */
+			continue;
+		if (n > NUMBER_DIGITS_MAX)
+			return false;
+		char copy[NUMBER_DIGITS_MAX + 1];
+		memcpy(copy, text + begin, n);
+		copy[n] = '\0';
+		if (strpbrk(copy, ".eE") && !isfinite(strtod(copy, NULL)))
+			return false;
+		at--;
+	}
+	return true;
+}
+
 /* The payload of a complete frame is hostile text: it counts only if it is what it must be. */
 static bool frame_valid(const struct call *c)
 {
 	struct json_error je;
 	unsigned flags = c->head.kind == RESULT_ERROR ? JSON_OBJECT : 0;
 
-	return json_check(c->result, c->result_len, flags, LIMIT_JSON_DEPTH + 1, &je) == 0;
+	return json_check(c->result, c->result_len, flags, LIMIT_JSON_DEPTH + 1, &je) == 0 && numbers_fit(c->result, c->result_len);
 }
 
 static void frame_head_done(struct call *c)

@@ -26,6 +26,9 @@ static int memory_limit(int dir, uint64_t bytes, struct err *err)
 		r = cgroup_number_set(dir, "memory.memsw.limit_in_bytes", bytes, err);
 	else if (has(dir, "memory.swappiness"))
 		r = cgroup_number_set(dir, "memory.swappiness", 0, err);
+	/* Socket buffers of TCP and UDP are counted here only once this is set, and then apart from the rest. */
+	if (r == 0 && has(dir, "memory.kmem.tcp.limit_in_bytes"))
+		r = cgroup_number_set(dir, "memory.kmem.tcp.limit_in_bytes", bytes, err);
 	if (r < 0)
 		return r;
 	/* Inherited from the parent: with the killer off, a tool at its limit would hang instead of ending. */

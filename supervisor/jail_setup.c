@@ -68,27 +68,48 @@ static void on_spawned(struct jail *j, const struct zygote_msg *msg, int *pidfd)
 
 /* RECV cannot block here: poll says that a request waits, and one whose sender
  * has died since is answered with ENOENT (seccomp_notify_recv in kernel/seccomp.c). */
+static void note_denied(struct jail *j, const struct seccomp_notif *notif)
+{
+	if (j->denied)
+		return;
+	j->denied = true;
+	j->denied_arch = notif->data.arch;
+	j->denied_nr = notif->data.nr;
+	j->denied_pid = (pid_t)notif->pid;
+	jail_tell(j, JAIL_NEWS_DENIED);
+}
+
+/* The caller gave up waiting (a signal), or died, before we could look. A call that only an attack makes was made all the
+ * same; which one is not known then. */
+static void note_denied_unseen(struct jail *j)
+{
+	const struct seccomp_notif unseen = { .data.nr = -1 };
+
+	note_denied(j, &unseen);
+}
+
 static void take_notification(struct jail *j)
 {
 	struct seccomp_notif notif = { 0 };
 
-	if (ioctl(j->listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &notif) < 0) {
-		if (errno != EINTR && errno != EAGAIN && errno != ENOENT)
-			jail_event_close(&j->listener_ev, &j->listener_fd);
-		return;
-	}
-	if (j->denied)
-		return;
-	j->denied = true;
-	j->denied_arch = notif.data.arch;
-	j->denied_nr = notif.data.nr;
-	j->denied_pid = (pid_t)notif.pid;
-	jail_tell(j, JAIL_NEWS_DENIED);
+	if (ioctl(j->listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &notif) == 0)
+		note_denied(j, &notif);
+	else if (errno == ENOENT)
+		note_denied_unseen(j);
+	else if (errno != EINTR && errno != EAGAIN)
+		jail_event_close(&j->listener_ev, &j->listener_fd);
 }
 
-static void on_notification(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
+/* The event says that one waited a moment ago. */
+static void on_notification(evutil_socket_t fd, short what UNUSED, void *arg)
 {
-	jail_check_denied(arg);
+	struct jail *j = arg;
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	if (poll(&p, 1, 0) == 0)
+		note_denied_unseen(j);
+	else
+		jail_check_denied(j);
 }
 
 void jail_check_denied(struct jail *j)

@@ -13,6 +13,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -87,12 +88,19 @@ static int allow_mknod(scmp_filter_ctx ctx, int nr, unsigned mode_arg)
 static int allow_fcntl(scmp_filter_ctx ctx, int nr)
 {
 	static const uint32_t commands[] = {
-		F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_SETLK, F_SETLKW,
-		BRIG_F_OFD_GETLK, BRIG_F_OFD_GETLK + 1, BRIG_F_OFD_SETLKW,
-		F_DUPFD_CLOEXEC, F_GETPIPE_SZ, F_ADD_SEALS, F_GET_SEALS,
+		F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, BRIG_F_OFD_GETLK, F_DUPFD_CLOEXEC, F_GETPIPE_SZ, F_ADD_SEALS, F_GET_SEALS,
 	};
 
-	return allow_values(ctx, nr, 1, commands, ARRAY_LEN(commands));
+	/* Record locks answer 0 and are not made: the kernel counts their memory for nobody, and on a file that others see too
+	 * (a device node, a library) they would lock out the host. What asks for them alone in its jail finds them granted. */
+	static const uint32_t locks[] = { F_SETLK, F_SETLKW, BRIG_F_OFD_GETLK + 1, BRIG_F_OFD_SETLKW };
+	int r = allow_values(ctx, nr, 1, commands, ARRAY_LEN(commands));
+
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(locks); i++) {
+		struct scmp_arg_cmp cmp = low_is(1, locks[i]);
+		r = seccomp_rule_add_exact_array(ctx, SCMP_ACT_ERRNO(0), nr, 1, &cmp);
+	}
+	return r;
 }
 
 /* No terminal ever enters a jail; these only have to answer ENOTTY, as isatty() expects. */
@@ -310,6 +318,8 @@ int syscall_args_allow(scmp_filter_ctx ctx, int nr, enum syscall_check check)
 		return allow_membarrier(ctx, nr);
 	case CHECK_PIPE2:
 		return allow1(ctx, nr, 1, LOW & ~(uint32_t)(O_CLOEXEC | O_NONBLOCK | O_DIRECT), 0);
+	case CHECK_RENAME:
+		return allow1(ctx, nr, 4, RENAME_WHITEOUT, 0);
 	case CHECK_IDLE:
 		return seccomp_rule_add_exact_array(ctx, SCMP_ACT_ERRNO(0), nr, 0, NULL);
 	case CHECK_CLONE_THREAD:

@@ -33,6 +33,7 @@ enum syscall_check {
 	CHECK_FADVISE,      /* by advice */
 	CHECK_MEMBARRIER,   /* by command */
 	CHECK_PIPE2,        /* by flag */
+	CHECK_RENAME,       /* not RENAME_WHITEOUT, which leaves a device node behind */
 	CHECK_IDLE,         /* answers 0 and does nothing */
 	CHECK_CLONE_THREAD, /* clone of a thread, no new namespace */
 	CHECK_CLONE_CHILD,  /* clone of a process, no new namespace, SIGCHLD or none at its end */

@@ -277,6 +277,9 @@ def forged(t):
             ('a whole answer on a line of its own', 'os.write(4, %s)\nos._exit(0)' % frame(
                 1, b'[\n{"jsonrpc":"2.0","id":1,"result":{"outcome":"ok","result":"forged"}}\r\n]'), 'ok',
              lambda r: r['result'] == [{'jsonrpc': '2.0', 'id': 1, 'result': {'outcome': 'ok', 'result': 'forged'}}]),
+            ('an integer that readers of JSON refuse', 'os.write(4, %s)\nos._exit(0)' % frame(1, b'9' * 4301), 'tool_error', None),
+            ('the longest that they take', 'os.write(4, %s)\nos._exit(0)' % frame(1, b'-' + b'9' * 4300), 'ok', None),
+            ('a number beyond every double', 'os.write(4, %s)\nos._exit(0)' % frame(1, b'[1, -1e999999]'), 'tool_error', None),
             ('an unknown kind', 'os.write(4, %s)\nos._exit(0)' % frame(9, b'"x"'), 'tool_error', None),
             ('a length that lies', 'os.write(4, %s)\nos._exit(0)' % frame(1, b'"x"', 77), 'tool_error', None),
             ('no JSON', 'os.write(4, %s)\nos._exit(0)' % frame(1, b'"x'), 'tool_error', None),
@@ -288,6 +291,10 @@ def forged(t):
             ('a frame of a child wins no more than its own', 'if os.fork() == 0:\n    os.write(4, %s)\n    os._exit(0)\nos.wait()\nreturn "second"' % frame(1, b'"child"'), 'ok',
              lambda r: r['result'] == 'child')):
         t.ends('forged: ' + title, want, body(text), 'python', also=also)
+    for delay in (5, 15, 25, 35, 50):
+        t.ends('forged: a denied call that a signal interrupts after %d us is still told' % delay, 'syscall_denied', body(
+            'import ctypes, signal\nsignal.signal(signal.SIGALRM, lambda *a: None)\nsignal.siginterrupt(signal.SIGALRM, True)\nlibc = ctypes.CDLL(None)\n'
+            'for i in range(20):\n    signal.setitimer(signal.ITIMER_REAL, %de-6)\n    libc.ptrace(0, 0, 0, 0)\nreturn "hidden"' % delay), 'python')
     t.ends('forged: a frame, then a denied call: the first complete frame ends the call', 'ok', body('os.write(4, %s)\ntime.sleep(1)\nbpf()' % frame(1, b'"x"')), 'python')
 
 

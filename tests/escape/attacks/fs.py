@@ -118,6 +118,31 @@ def fs_mknod_device(kw):
     return attempt('mknod', lambda: os.mknod(path, 0o600 | 0o020000, os.makedev(1, 1)))
 
 
+def fs_rename_whiteout(kw):
+    """A rename that leaves a device node (0:0) behind, without a call of mknod."""
+    a, b = b'/tmp/wa%d' % os.getpid(), b'/tmp/wb%d' % os.getpid()
+    open(a, 'w').close()
+    return verdict('renameat2', sysc(316, -100, a, -100, b, 4))
+
+
+def fs_lock_device(kw):
+    """An exclusive lock on a device node that the host and every jail has."""
+    import fcntl
+    fd = os.open('/dev/null', os.O_RDWR)
+    fcntl.lockf(fd, fcntl.LOCK_EX)
+    held = any(' %d ' % os.getpid() in line for line in open('/proc/locks')) if os.path.exists('/proc/locks') else None
+    if held is None:  # no such file in the jail: the lock is seen from a child, which would find it taken
+        pid = os.fork()
+        if pid == 0:
+            try:
+                r = fcntl.fcntl(os.open('/dev/null', os.O_RDWR), fcntl.F_GETLK, struct.pack('hhqqi', fcntl.F_WRLCK, 0, 0, 0, 0))
+                os._exit(struct.unpack('hhqqi', r)[0] != fcntl.F_UNLCK)
+            except OSError:
+                os._exit(2)
+        held = os.waitpid(pid, 0)[1] != 0
+    return esc('locked /dev/null') if held else con('idle lock')
+
+
 def fs_open_by_handle(kw):
     h = ctypes.create_string_buffer(struct.pack('Ii', 128, 0), 136)
     mid = ctypes.c_int()
