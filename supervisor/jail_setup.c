@@ -5,6 +5,7 @@
 
 #include "jail/base/fd.h"
 #include "supervisor/keeper_client.h"
+#include "supervisor/pidfd.h"
 
 #include <fcntl.h>
 #include <linux/seccomp.h>
@@ -13,18 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-
-static pid_t pidfd_pid(int pidfd)
-{
-	char path[48], text[512];
-	const char *at;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
-	if (fd_read_file_at(AT_FDCWD, path, text, sizeof(text)) < 0)
-		return -1;
-	at = strstr(text, "Pid:");
-	return at ? (pid_t)strtol(at + 4, NULL, 10) : -1;
-}
 
 static void jail_drain_status(struct jail *j);
 

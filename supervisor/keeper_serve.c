@@ -5,6 +5,7 @@
 #include "jail/spec.h"
 #include "supervisor/keeper.h"
 #include "supervisor/keeper_proto.h"
+#include "supervisor/pidfd.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -107,18 +108,6 @@ static int on_cgroup_new(struct keeper *k, struct request *q)
 	q->reply->cgroup_kind = k->host.kind;
 	q->reply->controllers = k->host.controllers;
 	return cgroup_new(&k->host, q->msg->slot, l, &k->slots[q->msg->slot], q->err);
-}
-
-/* The line "Pid:" of a pidfd's fdinfo, in our PID namespace; 0: not visible here, -1: reaped, -EBADF: no pidfd. */
-static pid_t pidfd_pid(int pidfd)
-{
-	char path[48], text[512];
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
-	if (fd_read_file_at(AT_FDCWD, path, text, sizeof(text)) < 0)
-		return -EBADF;
-	const char *at = strstr(text, "\nPid:");
-	return at ? (pid_t)strtol(at + 5, NULL, 10) : -EBADF;
 }
 
 /* Only what a zygote of ours cloned itself: its parent is one of them. */
