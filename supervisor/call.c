@@ -25,7 +25,7 @@ static void call_free(struct call *c)
 	capture_done(&c->err);
 	free(c->request);
 	free(c->result);
-	free(c->rpc_id);
+	pending_free(c->pending);
 	free(c);
 }
 
@@ -74,6 +74,7 @@ static void note_jail(struct call *c)
 static void call_answer(struct call *c)
 {
 	struct core *core = c->core;
+	struct jbuf b;
 
 	if (c->usage_known && c->usage.pids_refused != CGROUP_UNKNOWN && c->usage.pids_refused > 0)
 		c->limits_hit |= HIT_PIDS;
@@ -82,7 +83,10 @@ static void call_answer(struct call *c)
 	if (capture_truncated(&c->err))
 		c->limits_hit |= HIT_STDERR;
 	c->outcome = verdict_of(&c->ev);
-	client_answer_call(core->client, c);
+	jbuf_init(&b, LIMIT_ANSWER_BYTES);
+	answer_print(c, &b);
+	pending_answer(take_ptr(c->pending), &b);
+	jbuf_done(&b);
 	call_free(c);
 	core_leave_if_idle(core);
 }
@@ -102,7 +106,7 @@ static void end_with_frame(struct call *c)
 {
 	struct jail *j = c->jail;
 	struct zygote *z = c->zygote;
-	unsigned warm = c->core->boot->warm;
+	unsigned warm = c->core->boot->config.warm;
 
 	c->ended_ns = core_now_ns();
 	stop_reading(c);
@@ -285,7 +289,7 @@ static void on_gone(struct call *c)
 	note_jail(c);
 	call_read_rest(c);
 	c->jail = NULL;
-	jail_refill(c->zygote, c->core->boot->warm);
+	jail_refill(c->zygote, c->core->boot->config.warm);
 	call_answer(c);
 }
 
@@ -356,19 +360,24 @@ static int random_id(char id[33])
 	return 0;
 }
 
-static struct call *call_new(struct core *core, const struct call_request *req, const char *rpc_id, size_t rpc_id_len)
+static struct call *call_new(struct client *client, const struct call_request *req, const char *rpc_id, size_t rpc_id_len)
 {
 	struct call *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
-	c->core = core;
+	c->core = client_core(client);
 	c->received_ns = core_now_ns();
 	c->want_stages = req->want_stages;
-	c->rpc_id = strndup(rpc_id, rpc_id_len);
-	LIST_INSERT_HEAD(&core->calls, c, link);
-	if (c->rpc_id && random_id(c->id) == 0 && build_request(c, req) == 0)
+	LIST_INSERT_HEAD(&c->core->calls, c, link);
+	c->pending = pending_new(client, rpc_id, rpc_id_len);
+	if (!c->pending) {
+		call_free(c);
+		return NULL;
+	}
+	if (random_id(c->id) == 0 && build_request(c, req) == 0)
 		return c;
+	client_answer_error(client, rpc_id, rpc_id_len, -32603, "no memory", NULL, NULL);
 	call_free(c);
 	return NULL;
 }
@@ -391,14 +400,12 @@ static int call_prepare(struct call *c, struct profile *profile, bool best_effor
 	return jail_spawn(c->zygote, on_jail, c, &c->jail, &c->why);
 }
 
-void call_start(struct core *core, struct profile *profile, const struct call_request *req, const char *rpc_id, size_t rpc_id_len)
+void call_start(struct client *client, struct profile *profile, const struct call_request *req, const char *rpc_id, size_t rpc_id_len)
 {
-	struct call *c = call_new(core, req, rpc_id, rpc_id_len);
+	struct call *c = call_new(client, req, rpc_id, rpc_id_len);
 
-	if (!c) {
-		client_answer_error(core->client, rpc_id, rpc_id_len, -32603, "no memory", NULL, NULL);
+	if (!c)
 		return;
-	}
 	if (call_prepare(c, profile, req->best_effort) < 0) {
 		int layer = layer_find(c->why.where);
 		c->ev.busy = strcmp(c->why.where, JAIL_NO_ROOM) == 0;

@@ -11,6 +11,7 @@
 
 #include "jail/frame.h"
 #include "supervisor/capture.h"
+#include "supervisor/client.h"
 #include "supervisor/jail.h"
 #include "supervisor/verdict.h"
 
@@ -32,7 +33,7 @@ struct call {
 	struct core *core;
 	enum call_state state;
 	char id[33];               /* 128 random bits, hex: unique across hosts */
-	char *rpc_id;              /* raw JSON of the request's id */
+	struct pending *pending;   /* what is answered in the end */
 	struct zygote *zygote;
 	struct jail *jail;         /* NULL once it is gone or was never there */
 	char profile[SPEC_NAME_MAX];
@@ -61,8 +62,8 @@ struct call {
 	uint64_t stage_ns[STAGE_COUNT], spawn_ns, fork_ns;
 };
 
-/* The answer goes to the core's client when the call ends; rpc_id is copied. */
-void call_start(struct core *core, struct profile *profile, const struct call_request *req, const char *rpc_id, size_t rpc_id_len);
+/* The answer goes to the client when the call ends; rpc_id is copied. */
+void call_start(struct client *client, struct profile *profile, const struct call_request *req, const char *rpc_id, size_t rpc_id_len);
 /* Ends it as cancelled. */
 void call_cancel(struct call *call);
 /* The result object of brig(1). */

@@ -16,40 +16,67 @@
 #define UNREAD_MAX (1u << 20)
 
 struct client {
+	LIST_ENTRY(client) link;
 	struct core *core;
+	enum authority authority;
+	struct ucred peer;
+	LIST_HEAD(, pending) pending;
 	struct bufferevent *be;
 	size_t scanned; /* bytes at the front of the input that hold no line end */
 	bool skipping;  /* inside a line that was refused for its length */
 	bool paused;    /* too many answers unread */
 };
 
+struct core *client_core(const struct client *cl)
+{
+	return cl->core;
+}
+
+enum authority client_authority(const struct client *cl)
+{
+	return cl->authority;
+}
+
+uid_t client_uid(const struct client *cl)
+{
+	return cl->peer.uid;
+}
+
+pid_t client_pid(const struct client *cl)
+{
+	return cl->peer.pid;
+}
+
 void client_close(struct client *cl)
 {
+	struct pending *p;
+
 	if (!cl)
 		return;
-	cl->core->client = NULL;
+	while ((p = LIST_FIRST(&cl->pending))) {
+		LIST_REMOVE(p, link);
+		p->client = NULL;
+	}
+	LIST_REMOVE(cl, link);
 	bufferevent_free(cl->be);
 	free(cl);
 }
 
-/* Nothing may outlive its client: running calls are cancelled, parked jails killed. */
+/* Nothing may outlive its client: its calls are cancelled, queued or running. */
 static void client_left(struct client *cl)
 {
 	struct core *core = cl->core;
-	struct call *c, *next_call;
-	struct jail *j, *next_jail;
+	bool last = cl->authority == AUTHORITY_PRIVATE;
+	struct call *c, *next;
 
+	for (c = LIST_FIRST(&core->calls); c; c = next) {
+		next = LIST_NEXT(c, link);
+		if (c->pending->client == cl)
+			call_cancel(c);
+	}
 	client_close(cl);
-	core->leaving = true;
-	for (c = LIST_FIRST(&core->calls); c; c = next_call) {
-		next_call = LIST_NEXT(c, link);
-		call_cancel(c);
-	}
-	for (j = LIST_FIRST(&core->jails); j; j = next_jail) {
-		next_jail = LIST_NEXT(j, link);
-		jail_kill(j);
-	}
-	core_leave_if_idle(core);
+	if (last)
+		core_leave(core);
 }
 
 static void on_event(struct bufferevent *be UNUSED, short what, void *arg)
@@ -115,7 +142,7 @@ static void on_read(struct bufferevent *be, void *arg)
 
 	while (!pause_reading(cl) && (line = take_line(cl, in, &len))) {
 		if (!cl->skipping)
-			methods_dispatch(cl->core, line, len);
+			methods_dispatch(cl, line, len);
 		cl->skipping = false;
 		free(line);
 	}
@@ -134,19 +161,23 @@ static void on_written(struct bufferevent *be, void *arg)
 	on_read(be, cl);
 }
 
-int client_open(struct core *core, int fd, struct err *err)
+int client_open(struct core *core, int fd, enum authority authority, const struct ucred *peer, struct client **ret, struct err *err)
 {
 	struct client *cl = calloc(1, sizeof(*cl));
 
 	if (!cl || evutil_make_socket_nonblocking(fd) < 0 ||
 	    !(cl->be = bufferevent_socket_new(core->base, fd, BEV_OPT_CLOSE_ON_FREE))) {
 		free(cl);
+		close(fd);
 		return err_set(err, ERR_HOST, ENOMEM, "core", "cannot watch the client's socket");
 	}
 	cl->core = core;
-	core->client = cl;
+	cl->authority = authority;
+	cl->peer = *peer;
+	LIST_INSERT_HEAD(&core->clients, cl, link);
 	bufferevent_setcb(cl->be, on_read, on_written, on_event, cl);
 	bufferevent_enable(cl->be, EV_READ | EV_WRITE);
+	*ret = cl;
 	return 0;
 }
 
@@ -180,17 +211,59 @@ void client_answer(struct client *cl, const char *rpc_id, size_t rpc_id_len, con
 		client_send(cl, iov, ARRAY_LEN(iov));
 }
 
-void client_answer_call(struct client *cl, const struct call *call)
+bool client_notify(struct client *cl, const char *method, const char *params, size_t len)
 {
-	struct jbuf b;
+	static char head[] = "{\"jsonrpc\":\"2.0\",\"method\":\"", mid[] = "\",\"params\":", tail[] = "}\n";
+	struct iovec iov[] = { { head, sizeof(head) - 1 }, { (char *)method, strlen(method) }, { mid, sizeof(mid) - 1 },
+			       { (char *)params, len }, { tail, sizeof(tail) - 1 } };
 
-	jbuf_init(&b, ANSWER_MAX);
-	answer_print(call, &b);
-	if (b.failed)
-		client_answer_error(cl, call->rpc_id, strlen(call->rpc_id), -32603, "no memory for the answer", NULL, NULL);
+	if (!cl || evbuffer_get_length(bufferevent_get_output(cl->be)) > UNREAD_MAX)
+		return false;
+	client_send(cl, iov, ARRAY_LEN(iov));
+	return true;
+}
+
+struct pending *pending_new(struct client *cl, const char *rpc_id, size_t rpc_id_len)
+{
+	struct pending *p = calloc(1, sizeof(*p));
+
+	if (!p || !(p->rpc_id = strndup(rpc_id, rpc_id_len))) {
+		free(p);
+		client_answer_error(cl, rpc_id, rpc_id_len, -32603, "no memory", NULL, NULL);
+		return NULL;
+	}
+	p->client = cl;
+	LIST_INSERT_HEAD(&cl->pending, p, link);
+	return p;
+}
+
+struct pending *pending_find(struct client *cl, const char *rpc_id, size_t rpc_id_len)
+{
+	struct pending *p;
+
+	LIST_FOREACH(p, &cl->pending, link)
+		if (strlen(p->rpc_id) == rpc_id_len && memcmp(p->rpc_id, rpc_id, rpc_id_len) == 0)
+			return p;
+	return NULL;
+}
+
+void pending_answer(struct pending *p, const struct jbuf *b)
+{
+	if (b->failed)
+		client_answer_error(p->client, p->rpc_id, strlen(p->rpc_id), -32603, "no memory for the answer", NULL, NULL);
 	else
-		client_answer(cl, call->rpc_id, strlen(call->rpc_id), b.data, b.len);
-	jbuf_done(&b);
+		client_answer(p->client, p->rpc_id, strlen(p->rpc_id), b->data, b->len);
+	pending_free(p);
+}
+
+void pending_free(struct pending *p)
+{
+	if (!p)
+		return;
+	if (p->client)
+		LIST_REMOVE(p, link);
+	free(p->rpc_id);
+	free(p);
 }
 
 void client_answer_error(struct client *cl, const char *rpc_id, size_t rpc_id_len, int code, const char *message,

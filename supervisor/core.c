@@ -1,11 +1,11 @@
 #include "supervisor/core.h"
 
 #include "supervisor/call.h"
-#include "supervisor/client.h"
 #include "supervisor/core_seal.h"
 #include "supervisor/jail.h"
 #include "supervisor/keeper_client.h"
 #include "supervisor/profile_cache.h"
+#include "supervisor/server.h"
 
 #include <grp.h>
 #include <signal.h>
@@ -27,6 +27,23 @@ void core_leave_if_idle(struct core *core)
 {
 	if (core->leaving && LIST_EMPTY(&core->jails) && LIST_EMPTY(&core->calls))
 		event_base_loopbreak(core->base);
+}
+
+void core_leave(struct core *core)
+{
+	struct call *c, *next_call;
+	struct jail *j, *next_jail;
+
+	core->leaving = true;
+	for (c = LIST_FIRST(&core->calls); c; c = next_call) {
+		next_call = LIST_NEXT(c, link);
+		call_cancel(c);
+	}
+	for (j = LIST_FIRST(&core->jails); j; j = next_jail) {
+		next_jail = LIST_NEXT(j, link);
+		jail_kill(j);
+	}
+	core_leave_if_idle(core);
 }
 
 static int die(const char *what)
@@ -69,7 +86,7 @@ static void free_all(struct core *core)
 
 	while ((z = LIST_FIRST(&core->zygotes)))
 		zygote_free(z);
-	client_close(core->client);
+	server_close(core);
 	profile_cache_free(core->profiles);
 	event_base_free(core->base);
 }
@@ -105,7 +122,7 @@ int core_main(struct core_boot *boot)
 	core.base = event_base_new();
 	core.profiles = profile_cache_new(boot->profiles);
 	keeper = core.base ? event_new(core.base, boot->keeper_fd, EV_READ | EV_PERSIST, on_keeper, &core) : NULL;
-	if (!core.profiles || !keeper || event_add(keeper, NULL) < 0 || client_open(&core, boot->client_fd, &err) < 0)
+	if (!core.profiles || !keeper || event_add(keeper, NULL) < 0 || server_open(&core, &err) < 0)
 		return die("event loop");
 	event_base_dispatch(core.base);
 	event_free(keeper);

@@ -4,16 +4,18 @@
 #ifndef BRIG_SUPERVISOR_CORE_H
 #define BRIG_SUPERVISOR_CORE_H
 
+#include "supervisor/config.h"
 #include "supervisor/profile.h"
 
 #include <stdint.h>
 
 /* What core gets from the keeper when it is forked; all descriptors are core's own from then on. */
 struct core_boot {
-	int client_fd;  /* private supervisor: the one client's SOCK_STREAM connection */
+	int client_fd;  /* private supervisor: the one client's SOCK_STREAM connection; else -1 */
+	int agent_fd, admin_fd; /* daemon: listening; else -1 */
 	int keeper_fd;  /* SOCK_SEQPACKET, supervisor/keeper_proto.h */
 	struct profile_store *profiles; /* raw texts, read before the drop, parsed after */
-	unsigned warm;  /* parked jails to keep per profile; 0: every call is cold */
+	struct config config;
 	int as_root;    /* host ids per slot are in force */
 	uint32_t uid;   /* to become, with gid = uid, when as_root */
 	char cgroup_why[200], cgroup_fix[200]; /* struct cgroup_host, for doctor and refusals */

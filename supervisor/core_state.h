@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
+struct evconnlistener;
 struct zygote;
 struct jail;
 struct call;
@@ -17,16 +18,19 @@ struct core {
 	struct core_boot *boot;
 	struct event_base *base;
 	struct profile_cache *profiles;
-	struct client *client;           /* the private supervisor's one client */
+	struct evconnlistener *listeners[2]; /* agent, admin; NULL in a private supervisor */
+	LIST_HEAD(, client) clients;
 	LIST_HEAD(, zygote) zygotes;
 	LIST_HEAD(, jail) jails;
 	LIST_HEAD(, call) calls;
 	uint64_t slots_used;             /* bit k: slot k has a cgroup or a process */
 	uint64_t next_seq;               /* of jails; never 0 */
 	uint32_t next_gen;               /* of zygotes; never 0 */
-	bool leaving;                    /* the client is gone: end when the last jail is */
+	bool leaving;                    /* end when the last jail is */
 };
 
+/* Nothing new begins, what runs is cancelled, parked jails go; then core ends. */
+void core_leave(struct core *core);
 /* Ends the loop as soon as nothing runs any more; called whenever something ended. */
 void core_leave_if_idle(struct core *core);
 

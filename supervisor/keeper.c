@@ -50,6 +50,7 @@ static void keeper_init(struct keeper *k)
 {
 	memset(k, 0, sizeof(*k));
 	k->lane.lock_fd = k->lane.dir_fd = -1;
+	k->listener = (struct listener){ -1, -1, -1, -1 };
 	k->lifeline[0] = k->lifeline[1] = k->image_fd = k->signal_fd = k->core_sock = k->core_pidfd = -1;
 	for (int i = 0; i < CGROUP_DIRS; i++)
 		k->host.base[i] = -1;
@@ -57,25 +58,34 @@ static void keeper_init(struct keeper *k)
 		k->zygotes[i].pidfd = -1;
 }
 
-/* In the child: everything but its own two descriptors and the standard ones goes. */
-static void core_close_others(int a, int b)
+/* In the child: everything but its own descriptors and the standard ones goes. */
+static void core_close_others(const int *keep, size_t count)
 {
-	unsigned low = (unsigned)(a < b ? a : b), high = (unsigned)(a < b ? b : a);
+	for (int from = 3;;) {
+		int next = -1;
 
-	if (low > 3)
-		(void)close_range(3, low - 1, 0);
-	if (high > low + 1)
-		(void)close_range(low + 1, high - 1, 0);
-	(void)close_range(high + 1, ~0u, 0);
+		for (size_t i = 0; i < count; i++)
+			if (keep[i] >= from && (next < 0 || keep[i] < next))
+				next = keep[i];
+		if (next < 0) {
+			(void)close_range((unsigned)from, ~0u, 0);
+			return;
+		}
+		if (next > from)
+			(void)close_range((unsigned)from, (unsigned)next - 1, 0);
+		from = next + 1;
+	}
 }
 
 static void NORETURN core_run(struct keeper *k, const struct keeper_boot *boot, int keeper_fd, const sigset_t *mask)
 {
 	struct core_boot core = {
 		.client_fd = boot->client_fd,
+		.agent_fd = k->listener.agent_fd,
+		.admin_fd = k->listener.admin_fd,
 		.keeper_fd = keeper_fd,
 		.profiles = boot->profiles,
-		.warm = boot->warm,
+		.config = boot->config,
 		.as_root = k->lane.ranged,
 		.uid = k->lane.ranged ? k->lane.first_id + 1 : k->lane.uid,
 	};
@@ -83,7 +93,7 @@ static void NORETURN core_run(struct keeper *k, const struct keeper_boot *boot, 
 
 	snprintf(core.cgroup_why, sizeof(core.cgroup_why), "%s", k->host.why);
 	snprintf(core.cgroup_fix, sizeof(core.cgroup_fix), "%s", k->host.fix);
-	core_close_others(boot->client_fd, keeper_fd);
+	core_close_others((int[]){ core.client_fd, keeper_fd, core.agent_fd, core.admin_fd }, 4);
 	(void)sigprocmask(SIG_SETMASK, mask, NULL);
 	/* Holds until core changes its credentials; core sets it again then. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -155,6 +165,8 @@ static int start(struct keeper *k, struct keeper_boot *boot, struct err *err)
 	(void)sigaction(SIGCHLD, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
 	if (r == 0)
 		r = host_open(k, boot, err);
+	if (r == 0 && boot->client_fd < 0)
+		r = listener_open(&k->listener, &boot->config, err);
 	if (r == 0)
 		r = core_start(k, boot, &mask, err);
 	/* After the fork of core, which must not hold the end whose closing tells zygotes that we died. */
@@ -268,9 +280,11 @@ int keeper_main(struct keeper_boot *boot)
 	(void)prctl(PR_SET_NAME, "brigd: keeper", 0, 0, 0);
 	if (start(&k, boot, &err) < 0) {
 		finish(&k);
+		listener_close(&k.listener, &boot->config);
 		return failed(&err);
 	}
 	loop(&k);
 	finish(&k);
+	listener_close(&k.listener, &boot->config);
 	return k.status;
 }

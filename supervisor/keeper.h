@@ -7,7 +7,9 @@
 
 #include "jail/base/err.h"
 #include "supervisor/cgroup.h"
+#include "supervisor/config.h"
 #include "supervisor/lane.h"
+#include "supervisor/listener.h"
 #include "supervisor/profile.h"
 #include "supervisor/zygote_start.h"
 
@@ -18,10 +20,10 @@
 #define KEEPER_ZYGOTES 16u
 
 struct keeper_boot {
-	int client_fd;                  /* the client's connection; becomes core's */
+	int client_fd;                  /* the client's connection; becomes core's; -1: serve sockets */
 	pid_t client_pid;               /* the brig that made it, if it is our parent, else 0 */
 	struct profile_store *profiles; /* becomes core's */
-	unsigned warm;
+	struct config config;
 	const char *zygote_path; /* NULL: beside our own binary */
 };
 
@@ -38,6 +40,7 @@ struct keeper {
 	uint32_t last_gen;
 	int lifeline[2]; /* nobody ever writes; the kernel closes [1] with us */
 	int image_fd, signal_fd;
+	struct listener listener;
 	int core_sock, core_pidfd;
 	pid_t core_pid;
 	bool core_gone;

@@ -236,6 +236,7 @@ int main(int argc, char **argv)
 {
 	struct options o = { .private_fd = -1 };
 	struct keeper_boot boot = { 0 };
+	struct err err = { 0 };
 	int r = options_parse(argc, argv, &o);
 
 	if (r < 0)
@@ -247,18 +248,17 @@ int main(int argc, char **argv)
 			printf("brigd %s\n", BRIG_VERSION);
 		return fflush(stdout) == 0 ? 0 : outcome_exit_status(OUTCOME_INTERNAL_ERROR);
 	}
-	if (o.private_fd < 0) {
-		fprintf(stderr, "brigd: running as a daemon is not there yet: only --private FD, as started by `brig run`; "
-				"see brigd --help\n");
-		return EXIT_USAGE;
-	}
 	standard_fds();
 	r = files_limit();
 	if (r)
 		return r;
 	boot.client_fd = o.private_fd;
-	boot.client_pid = client_check(o.private_fd);
-	boot.warm = o.warm;
+	boot.client_pid = o.private_fd >= 0 ? client_check(o.private_fd) : 0;
+	if (config_defaults(&boot.config, &err) < 0 && o.private_fd < 0) {
+		fprintf(stderr, "brigd: %s: %s\n", err.where, err.detail);
+		return EXIT_USAGE;
+	}
+	boot.config.warm = o.warm;
 	if (boot.client_pid < 0) {
 		fprintf(stderr, "brigd: descriptor %d is not a connected stream socket; see brigd --help\n", o.private_fd);
 		return EXIT_USAGE;

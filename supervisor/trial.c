@@ -16,7 +16,7 @@
 
 struct trial {
 	struct core *core;
-	char *rpc_id;
+	struct pending *pending;
 	struct jail *jail;
 	bool refused;    /* the strict trial was: this is the second, best effort, to see what there is */
 	struct err why;  /* of the refusal */
@@ -31,9 +31,8 @@ static void trial_answer(struct trial *t, const char *receipt)
 
 	jbuf_init(&b, DOCTOR_MAX);
 	doctor_build(&b, t->core->boot, receipt, t->refused ? t->layer : NULL, t->refused ? t->why.detail : NULL);
-	client_answer(t->core->client, t->rpc_id, strlen(t->rpc_id), b.data, b.len);
+	pending_answer(t->pending, &b);
 	jbuf_done(&b);
-	free(t->rpc_id);
 	free(t);
 }
 
@@ -81,15 +80,19 @@ static void trial_next(struct trial *t)
 	profile_free(profile);
 }
 
-void trial_start(struct core *core, const char *rpc_id, size_t rpc_id_len)
+void trial_start(struct client *client, const char *rpc_id, size_t rpc_id_len)
 {
 	struct trial *t = calloc(1, sizeof(*t));
 
-	if (!t || !(t->rpc_id = strndup(rpc_id, rpc_id_len))) {
-		free(t);
-		client_answer_error(core->client, rpc_id, rpc_id_len, -32603, "no memory", NULL, NULL);
+	if (!t) {
+		client_answer_error(client, rpc_id, rpc_id_len, -32603, "no memory", NULL, NULL);
 		return;
 	}
-	t->core = core;
+	t->core = client_core(client);
+	t->pending = pending_new(client, rpc_id, rpc_id_len);
+	if (!t->pending) {
+		free(t);
+		return;
+	}
 	trial_next(t);
 }

@@ -24,7 +24,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-/* What the fake core does, chosen by the test through boot->warm. */
+/* What the fake core does, chosen by the test through boot->config.warm. */
 enum plan {
 	PLAN_LIFE, PLAN_FDS, PLAN_REFUSALS, PLAN_SLEEP, PLAN_EXIT,
 	PLAN_BAD_KIND, PLAN_BAD_SIZE, PLAN_BAD_MAGIC, PLAN_BAD_SLOT, PLAN_BAD_FDS, PLAN_BAD_GEN, PLAN_BAD_SPEC, PLAN_BAD_PIDFD,
@@ -278,13 +278,13 @@ int core_main(struct core_boot *boot)
 	int r = STATUS_GOOD;
 
 	core = boot;
-	switch (boot->warm) {
+	switch (boot->config.warm) {
 	case PLAN_LIFE: r = plan_life(); break;
 	case PLAN_FDS: r = plan_fds(); break;
 	case PLAN_REFUSALS: r = plan_refusals(); break;
 	case PLAN_SLEEP: r = plan_sleep(); break;
 	case PLAN_EXIT: break;
-	default: r = plan_bad((enum plan)boot->warm); break;
+	default: r = plan_bad((enum plan)boot->config.warm); break;
 	}
 	if (r == STATUS_WRONG)
 		fprintf(stderr, "# core: wrong at line %d\n", core_line);
@@ -307,7 +307,7 @@ static struct running keeper_fork(enum plan plan)
 	pid_t pid = fork();
 	if (pid == 0) {
 		char self[PATH_MAX] = "";
-		struct keeper_boot boot = { .client_fd = pair[1], .warm = plan, .zygote_path = self };
+		struct keeper_boot boot = { .client_fd = pair[1], .config.warm = plan, .zygote_path = self };
 		close(pair[0]);
 		if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
 			_exit(1);

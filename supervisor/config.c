@@ -1,0 +1,71 @@
+#include "supervisor/config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int path_set(char *ret, size_t cap, const char *dir, const char *name, struct err *err)
+{
+	int n = snprintf(ret, cap, "%s%s", dir, name);
+
+	return n < 0 || (size_t)n >= cap ? err_set(err, ERR_CALLER, ENAMETOOLONG, "config", "%s%s is too long a path", dir, name) : 0;
+}
+
+static int dirs_default(struct config *c, struct err *err)
+{
+	const char *state = getenv("BRIG_STATE"), *run = getenv("XDG_RUNTIME_DIR"), *data = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	int r;
+
+	if (state && *state) {
+		r = path_set(c->run_dir, sizeof(c->run_dir), state, "/run", err);
+		return r < 0 ? r : path_set(c->state_dir, sizeof(c->state_dir), state, "", err);
+	}
+	if (geteuid() == 0) {
+		r = path_set(c->run_dir, sizeof(c->run_dir), "/run/brig", "", err);
+		return r < 0 ? r : path_set(c->state_dir, sizeof(c->state_dir), "/var/lib/brig", "", err);
+	}
+	if (!run || !home) {
+		err_set(err, ERR_HOST, ENOENT, "config", "no directory for sockets and state: XDG_RUNTIME_DIR or HOME is not set");
+		err_hint(err, "set BRIG_STATE to a directory of yours");
+		return -ENOENT;
+	}
+	r = path_set(c->run_dir, sizeof(c->run_dir), run, "/brig", err);
+	if (r < 0)
+		return r;
+	return data && *data ? path_set(c->state_dir, sizeof(c->state_dir), data, "/brig", err) :
+			       path_set(c->state_dir, sizeof(c->state_dir), home, "/.local/state/brig", err);
+}
+
+int config_defaults(struct config *c, struct err *err)
+{
+	*c = (struct config){
+		.agent = { .uid = geteuid(), .gid = getegid(), .mode = 0660, .any_uid = false },
+		.admin = { .uid = geteuid(), .gid = getegid(), .mode = 0600 },
+		.connections_per_uid = 64,
+		.connections_max = 512,
+		.calls_per_uid = 256,
+		.queued_bytes_per_uid = 64ull << 20,
+		.running_max = 32,
+		.queue_max = 1024,
+		.queue_wait_ms = 30000,
+		.forks_max = 4,
+		.pool_idle_ms = 60000,
+		.generation_calls = 10000,
+		.generation_ms = 3600000,
+		.profiles = { .any = true },
+		.default_profile = "pure",
+		.sessions_per_uid = 8,
+		.session_idle_ms = 300000,
+		.session_life_ms = 3600000,
+		.audit = true,
+		.audit_rotate_bytes = 64ull << 20,
+		.audit_sync_ms = 1000,
+		.log_level = 6,
+		.drain_ms = 30000,
+	};
+	int r = dirs_default(c, err);
+	if (r == 0)
+		r = path_set(c->agent.path, sizeof(c->agent.path), c->run_dir, "/agent.sock", err);
+	return r < 0 ? r : path_set(c->admin.path, sizeof(c->admin.path), c->run_dir, "/admin.sock", err);
+}

@@ -1,0 +1,80 @@
+/* What an operator chose for this supervisor (brigd.conf(5)), as one flat struct:
+ * the keeper reads the file and checks it, core and audit get it by fork, and by
+ * a sealed memfd at a reload. All times are in milliseconds. */
+#ifndef BRIG_SUPERVISOR_CONFIG_H
+#define BRIG_SUPERVISOR_CONFIG_H
+
+#include "jail/base/err.h"
+#include "jail/spec.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Ids that may use one socket, by name or number in the file. */
+#define CONFIG_UIDS_MAX 32
+/* Names in a list of profiles. */
+#define CONFIG_PROFILES_MAX 32
+/* sun_path of unix(7), its NUL included. */
+#define CONFIG_SOCKET_MAX 108
+
+struct config_socket {
+	char path[CONFIG_SOCKET_MAX];
+	uint32_t uid, gid; /* owner of the file */
+	uint32_t mode;
+	uint32_t uids[CONFIG_UIDS_MAX]; /* who may connect, whatever the mode lets through; our own uid always may */
+	uint32_t uid_count;
+	bool any_uid; /* "*" */
+};
+
+struct config_names {
+	char name[CONFIG_PROFILES_MAX][SPEC_NAME_MAX];
+	uint32_t count;
+	bool any; /* "*" */
+};
+
+enum log_format { LOG_AUTO, LOG_TEXT, LOG_JSON, LOG_JOURNAL };
+
+struct config {
+	char path[PATH_MAX]; /* the file, "" where there is none; for messages */
+	char run_dir[PATH_MAX], state_dir[PATH_MAX], profiles_dir[PATH_MAX];
+	struct config_socket agent, admin;
+
+	/* Who may hold how much: for each uid, and all together. */
+	uint32_t connections_per_uid, connections_max;
+	uint32_t calls_per_uid;         /* queued and running */
+	uint64_t queued_bytes_per_uid;  /* requests that wait */
+
+	/* The queue. */
+	uint32_t running_max;           /* calls in jails at once, at most LIMIT_SLOTS */
+	uint32_t queue_max;             /* calls that wait, of all clients */
+	uint32_t queue_wait_ms;         /* longer in the queue: busy */
+
+	/* The pool; warm and max stand in each profile. */
+	uint32_t forks_max;             /* jails of all profiles that are being set up for it at once */
+	uint32_t pool_idle_ms;          /* no arrival for so long: back to `warm` */
+	uint32_t generation_calls, generation_ms; /* a zygote is replaced after */
+	struct config_names prewarm;    /* profiles whose pool is filled at start */
+
+	struct config_names profiles;   /* that agent.sock may name */
+	char default_profile[SPEC_NAME_MAX];
+	bool allow_best_effort;         /* agent.sock may ask for it */
+
+	uint32_t sessions_per_uid, session_idle_ms, session_life_ms;
+
+	bool audit;                     /* false only in a private supervisor */
+	uint64_t audit_rotate_bytes;
+	uint32_t audit_sync_ms;         /* fdatasync at least so often; 0: before each acknowledgement */
+
+	enum log_format log_format;
+	uint32_t log_level;             /* of syslog(3), 0 to 7 */
+	uint32_t drain_ms;              /* at SIGTERM, what runs has so long */
+	uint32_t warm;                  /* private supervisor: --warm N */
+};
+
+/* What holds without a file. For root /run/brig and /var/lib/brig; for others below XDG_RUNTIME_DIR and XDG_STATE_HOME;
+ * BRIG_STATE, where set, replaces both. */
+int config_defaults(struct config *ret, struct err *err);
+
+#endif

@@ -1,0 +1,65 @@
+/* One JSON-RPC request and what methods do with it: take parameters, refuse, answer. Core only. */
+#ifndef BRIG_SUPERVISOR_REQUEST_H
+#define BRIG_SUPERVISOR_REQUEST_H
+
+#include "supervisor/client.h"
+#include "supervisor/profile.h"
+
+/* What is refused with a JSON-RPC error: the request itself is wrong (jsonrpc.org/specification, section 5.1). */
+#define RPC_PARSE   (-32700)
+#define RPC_REQUEST (-32600)
+#define RPC_METHOD  (-32601)
+#define RPC_PARAMS  (-32602)
+#define RPC_INTERNAL (-32603)
+/* Known, and not for this socket. */
+#define RPC_AUTHORITY (-32001)
+
+/* The largest answer that is no call's. */
+#define ANSWER_TEXT_MAX (4u << 20)
+
+/* A request that json_check() accepted; slices point into the line, which lives until the method returns. */
+struct request {
+	struct client *client;
+	struct core *core;
+	const char *line;
+	size_t len;
+	const char *id; /* raw JSON */
+	size_t id_len;
+};
+
+/* What a method takes. The first character of a value tells its type; NULL: the method judges it itself. */
+struct param {
+	const char *name;
+	const char *first;
+	const char *type;
+};
+#define STRING_FIRST "\""
+#define BOOL_FIRST   "tf"
+#define NUMBER_FIRST "-0123456789"
+#define OBJECT_FIRST "{"
+#define PARAMS_PROFILE                                                                                              \
+	{ "profile", STRING_FIRST, "a string" }, { "profile_path", STRING_FIRST, "a string" },                      \
+	{                                                                                                           \
+		"profile_text", STRING_FIRST, "a string"                                                            \
+	}
+
+/* One row of a table of methods, which ends with a NULL name. */
+struct method {
+	const char *name;
+	void (*fn)(const struct request *rq);
+	const struct param *params;
+	bool admin; /* not over agent.sock */
+};
+extern const struct method methods_call[], methods_profile[], methods_status[];
+
+void request_refuse(const struct request *rq, int code, const struct err *err);
+void request_refuse_params(const struct request *rq, const char *what);
+/* Never half an object: what did not fit into memory is an error. */
+void request_answer(const struct request *rq, const struct jbuf *b);
+/* The string at a dotted path ("params.body"); NULL when absent or of another type. *ret_len may count NULs. */
+char *request_string(const struct request *rq, const char *path, size_t *ret_len);
+bool request_true(const struct request *rq, const char *path);
+/* The profile that the parameters name, or carry as text. */
+int request_profile(const struct request *rq, struct profile **ret, struct err *err);
+
+#endif
