@@ -1,7 +1,9 @@
 #include "supervisor/call_impl.h"
 
 #include "jail/base/fd.h"
+#include "supervisor/audit_client.h"
 #include "supervisor/client.h"
+#include "supervisor/sched.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -21,6 +23,7 @@ static void call_free(struct call *c)
 		if (*evs[i])
 			event_free(*evs[i]);
 	LIST_REMOVE(c, link);
+	profile_free(c->effective);
 	capture_done(&c->out);
 	capture_done(&c->err);
 	free(c->request);
@@ -83,6 +86,8 @@ static void call_answer(struct call *c)
 	if (capture_truncated(&c->err))
 		c->limits_hit |= HIT_STDERR;
 	c->outcome = verdict_of(&c->ev);
+	audit_end(c);
+	sched_done(c);
 	jbuf_init(&b, LIMIT_ANSWER_BYTES);
 	answer_print(c, &b);
 	pending_answer(take_ptr(c->pending), &b);
@@ -153,6 +158,17 @@ static void end_by_kill(struct call *c)
 	note_limits(c);
 	c->ev.we_killed = true;
 	jail_kill(c->jail);
+}
+
+/* Whatever it waits for. One that has no jail is answered at once. */
+static void end_now(struct call *c)
+{
+	if (c->jail) {
+		end_by_kill(c);
+	} else {
+		c->ended_ns = core_now_ns();
+		call_answer(c);
+	}
 }
 
 static void on_wall(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
@@ -266,6 +282,26 @@ static void call_run(struct call *c)
 	on_request(j->request_fd, EV_WRITE, c);
 }
 
+/* A jail and the audit log's word: both have to be there. */
+static void run_when_ready(struct call *c)
+{
+	if (c->state == CALL_JAIL && c->recorded && c->jail && c->jail->state == JAIL_PARKED)
+		call_run(c);
+}
+
+void call_recorded(struct call *c)
+{
+	c->recorded = true;
+	run_when_ready(c);
+}
+
+void call_unrecorded(struct call *c, const struct err *why)
+{
+	c->ev.internal = true;
+	c->why = *why;
+	end_now(c);
+}
+
 static void on_failed(struct call *c)
 {
 	c->ev.setup_failed = !c->jail->internal;
@@ -299,7 +335,7 @@ static void on_jail(struct jail *j, enum jail_news news, void *arg)
 
 	switch (news) {
 	case JAIL_NEWS_PARKED:
-		call_run(c);
+		run_when_ready(c);
 		break;
 	case JAIL_NEWS_FAILED:
 		on_failed(c);
@@ -328,7 +364,7 @@ void call_cancel(struct call *c)
 	if (c->state == CALL_KILLED)
 		return;
 	c->ev.cancelled = true;
-	end_by_kill(c);
+	end_now(c);
 }
 
 /* ---- the start ---- */
@@ -368,6 +404,9 @@ static struct call *call_new(struct client *client, const struct call_request *r
 		return NULL;
 	c->core = client_core(client);
 	c->received_ns = core_now_ns();
+	c->uid = client_uid(client);
+	c->pid = client_pid(client);
+	c->best_effort = req->best_effort;
 	c->want_stages = req->want_stages;
 	LIST_INSERT_HEAD(&c->core->calls, c, link);
 	c->pending = pending_new(client, rpc_id, rpc_id_len);
@@ -382,16 +421,13 @@ static struct call *call_new(struct client *client, const struct call_request *r
 	return NULL;
 }
 
-static int call_prepare(struct call *c, struct profile *profile, bool best_effort)
+static int call_prepare(struct call *c)
 {
-	const struct jail_spec *spec = profile_spec(profile);
 	int r;
 
-	c->limits = spec->limits;
-	snprintf(c->profile, sizeof(c->profile), "%s", profile_name(profile));
 	if (capture_init(&c->out, c->limits.stdout_bytes) < 0 || capture_init(&c->err, c->limits.stderr_bytes) < 0)
 		return err_set(&c->why, ERR_HOST, ENOMEM, "core", "no memory for the call's output");
-	r = zygote_get(c->core, profile, best_effort, &c->zygote, &c->why);
+	r = zygote_get(c->core, c->effective, c->best_effort, &c->zygote, &c->why);
 	if (r < 0)
 		return r;
 	c->jail = jail_take_parked(c->zygote, on_jail, c);
@@ -400,22 +436,42 @@ static int call_prepare(struct call *c, struct profile *profile, bool best_effor
 	return jail_spawn(c->zygote, on_jail, c, &c->jail, &c->why);
 }
 
-void call_start(struct client *client, struct profile *profile, const struct call_request *req, const char *rpc_id, size_t rpc_id_len)
+void call_begin(struct call *c)
 {
-	struct call *c = call_new(client, req, rpc_id, rpc_id_len);
-
-	if (!c)
-		return;
-	if (call_prepare(c, profile, req->best_effort) < 0) {
+	c->state = CALL_JAIL;
+	c->left_queue_ns = core_now_ns();
+	if (call_prepare(c) < 0) {
 		int layer = layer_find(c->why.where);
 		c->ev.busy = strcmp(c->why.where, JAIL_NO_ROOM) == 0;
 		c->ev.setup_failed = layer >= 0 || c->why.class == ERR_HOST;
 		c->ev.internal = !c->ev.setup_failed;
 		c->failed_layer = layer >= 0 ? (enum layer)layer : LAYER_USER;
-		c->ended_ns = core_now_ns();
-		call_answer(c);
+		end_now(c);
 		return;
 	}
-	if (c->jail->state == JAIL_PARKED)
-		call_run(c);
+	run_when_ready(c);
+}
+
+void call_refuse_busy(struct call *c, const struct err *why, uint32_t retry_after_ms)
+{
+	c->why = *why;
+	c->ev.busy = true;
+	c->retry_after_ms = retry_after_ms;
+	end_now(c);
+}
+
+void call_start(struct client *client, struct profile *profile, const struct call_request *req, const char *rpc_id, size_t rpc_id_len)
+{
+	struct call *c = call_new(client, req, rpc_id, rpc_id_len);
+	struct err err;
+
+	if (!c)
+		return;
+	c->effective = profile_ref(profile);
+	c->limits = profile_spec(profile)->limits;
+	snprintf(c->profile, sizeof(c->profile), "%s", profile_name(profile));
+	if (audit_begin(c, &err) < 0)
+		call_unrecorded(c, &err);
+	else
+		sched_submit(c);
 }

@@ -1,7 +1,8 @@
 /* One call: from a checked request to its answer. Owns a jail while it runs,
  * the three output channels, the deadlines, and the evidence. Core only.
  *
- *   CALL_JAIL     waits for a parked jail
+ *   CALL_QUEUED   waits for its turn (sched.h)
+ *   CALL_JAIL     waits for a parked jail, and for the audit log's word that the decision is written
  *   CALL_RUN      the request is on its way or the tool runs
  *   CALL_KILLED   something ended it; waits until the jail is gone
  *   (answered and freed)
@@ -15,7 +16,7 @@
 #include "supervisor/jail.h"
 #include "supervisor/verdict.h"
 
-enum call_state { CALL_JAIL, CALL_RUN, CALL_KILLED };
+enum call_state { CALL_QUEUED, CALL_JAIL, CALL_RUN, CALL_KILLED };
 
 /* Limits that were touched without ending the call. */
 enum limit_bit { HIT_PIDS = 1, HIT_STDOUT = 2, HIT_STDERR = 4, HIT_FILE_SIZE = 8, HIT_TMPFS = 16 };
@@ -34,7 +35,12 @@ struct call {
 	enum call_state state;
 	char id[33];               /* 128 random bits, hex: unique across hosts */
 	struct pending *pending;   /* what is answered in the end */
-	struct zygote *zygote;
+	uid_t uid;                 /* of the client, which may leave before the call does */
+	pid_t pid;
+	bool best_effort;
+	bool recorded;             /* the decision is in the audit log */
+	struct profile *effective; /* a reference */
+	struct zygote *zygote;     /* NULL while queued */
 	struct jail *jail;         /* NULL once it is gone or was never there */
 	char profile[SPEC_NAME_MAX];
 	struct spec_limits limits;
@@ -49,6 +55,7 @@ struct call {
 	bool frame_bad;            /* what comes on the result pipe is no frame */
 	struct evidence ev;
 	enum outcome outcome;
+	uint32_t retry_after_ms;   /* busy */
 	struct err why;            /* setup_failed, internal_error: what and what to do */
 	enum layer failed_layer;
 	unsigned limits_hit;
@@ -58,12 +65,19 @@ struct call {
 	struct receipt receipt;
 	uint32_t denied_arch;
 	int denied_nr;
-	uint64_t received_ns, begun_ns, ended_ns;
+	uint64_t received_ns, left_queue_ns, begun_ns, ended_ns;
 	uint64_t stage_ns[STAGE_COUNT], spawn_ns, fork_ns;
 };
 
 /* The answer goes to the client when the call ends; rpc_id is copied. */
 void call_start(struct client *client, struct profile *profile, const struct call_request *req, const char *rpc_id, size_t rpc_id_len);
+/* Its turn has come. It may be answered and freed on return. */
+void call_begin(struct call *call);
+/* There is no room, nor soon: answered as busy, and freed. */
+void call_refuse_busy(struct call *call, const struct err *why, uint32_t retry_after_ms);
+/* The audit log has, or cannot take, the decision. */
+void call_recorded(struct call *call);
+void call_unrecorded(struct call *call, const struct err *why);
 /* Ends it as cancelled. */
 void call_cancel(struct call *call);
 /* The result object of brig(1). */
