@@ -87,7 +87,7 @@ static void NORETURN core_run(struct keeper *k, const struct keeper_boot *boot, 
 		.profiles = boot->profiles,
 		.config = boot->config,
 		.as_root = k->lane.ranged,
-		.uid = k->lane.ranged ? k->lane.first_id + 1 : k->lane.uid,
+		.uid = k->lane.ranged ? k->lane.first_id + LANE_CORE : k->lane.uid,
 	};
 	struct pollfd keeper = { keeper_fd, 0, 0 };
 

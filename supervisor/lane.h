@@ -6,9 +6,9 @@
  * carries the lane's name is a dead supervisor's. Only the keeper calls this, once,
  * before it forks anything; children must close lock_fd and dir_fd.
  *
- * As root, lane N owns LANE_IDS host ids from first_id on, uid and gid alike:
- * +0 the zygote, +1 core, +2+k the jail in slot k. An ordinary user has only his
- * own id for all of them. Id 0 of the host is never used. */
+ * As root, lane N owns LANE_IDS host ids from first_id on, uid and gid alike,
+ * given out by enum lane_id. An ordinary user has only his own id for all of
+ * them. Id 0 of the host is never used. */
 #ifndef BRIG_SUPERVISOR_LANE_H
 #define BRIG_SUPERVISOR_LANE_H
 
@@ -19,7 +19,10 @@
 #include <stdint.h>
 
 #define LANE_COUNT 64u
-#define LANE_IDS (2u + LIMIT_SLOTS)
+
+/* first_id + this. */
+enum lane_id { LANE_ZYGOTE, LANE_CORE, LANE_AUDIT, LANE_SLOTS /* + k: the jail in slot k */ };
+#define LANE_IDS ((uint32_t)LANE_SLOTS + LIMIT_SLOTS)
 
 /* A block of ids that nobody else uses: lanes * LANE_IDS of them. */
 struct lane_ids {

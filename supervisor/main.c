@@ -76,7 +76,7 @@ static bool set_version(struct options *o, const char *value UNUSED)
 
 static const struct option_row rows[] = {
 	{ "--private", "FD", "serve the one client behind descriptor FD (3 or more), and end with it", set_private },
-	{ "--warm", "N", "keep N jails of each profile ready (0 to 62; default 0: make each on demand)", set_warm },
+	{ "--warm", "N", "keep N jails of each profile ready (0 to 61; default 0: make each on demand)", set_warm },
 	{ "--profiles", "DIR", "read profiles from DIR (default: beside build/, else " PROFILES_INSTALLED ")", set_profiles },
 	{ "--version", NULL, "print the version", set_version },
 	{ "--help", NULL, "print this", set_help },

@@ -142,7 +142,8 @@ static int maps_write(pid_t pid, const struct lane *lane, struct err *err)
 	int r = 0;
 
 	if (lane->ranged) {
-		snprintf(uids, sizeof(uids), "0 %u 1\n1 %u %u\n", lane->first_id, lane->first_id + 2, (unsigned)LIMIT_SLOTS);
+		snprintf(uids, sizeof(uids), "0 %u 1\n1 %u %u\n", lane->first_id + LANE_ZYGOTE, lane->first_id + LANE_SLOTS,
+			 (unsigned)LIMIT_SLOTS);
 		snprintf(gids, sizeof(gids), "%s", uids);
 	} else {
 		snprintf(uids, sizeof(uids), "0 %u 1\n", lane->uid);

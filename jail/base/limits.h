@@ -16,8 +16,8 @@
 #define LIMIT_EXTENDS_DEPTH 8
 /* Error payloads of a jail: type, message, traceback. */
 #define LIMIT_ERROR_BYTES (64u << 10)
-/* Ids leased by one supervisor: its zygote, its core and this many slots. */
-#define LIMIT_SLOTS 62
+/* Of the 64 ids that one supervisor leases: zygotes, core, audit, and this many slots. */
+#define LIMIT_SLOTS 61
 /* Captured output and results are held in core's memory, once for each running call. */
 #define LIMIT_OUTPUT_BYTES (16u << 20)
 /* One answer line: two outputs and a result at their caps, escaped at worst six bytes a character, and the rest. */

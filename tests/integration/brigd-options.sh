@@ -19,9 +19,9 @@ done
 run_brigd --version
 is "--version ends well" "$rc" 0
 has "--version names the program" "$out" "brigd "
-run_brigd
-is "without --private it says that the daemon is not there" "$rc" 2
-has "and names --private" "$err" "--private"
+BRIG_STATE=/proc/none run_brigd
+is "a daemon without a place for its sockets: exit 6" "$rc" 6
+has "and names it" "$err" "/proc/none/run"
 
 refused() { # TITLE WORD ARG...
 	local title=$1 word=$2
@@ -33,7 +33,7 @@ refused() { # TITLE WORD ARG...
 refused "an unknown option" "--privat" --privat 3
 refused "a stray word" "stray" stray
 refused "a missing value" "--warm" --private 3 --warm
-refused "a value out of range" "63" --private 3 --warm 63
+refused "a value out of range" "62" --private 3 --warm 62
 refused "a value that is no number" "3x" --private 3x
 refused "a standard descriptor" "2" --private 2
 refused "a value for --help" "--help" --help=1

@@ -166,7 +166,7 @@ static int plan_life(void)
 	if (reply.err)
 		fprintf(stderr, "# zygote: %s: %s\n", reply.op, strerror(reply.err));
 	MUST(reply.err == 0 && control >= 0);
-	MUST(reply.first_host_uid == (core->as_root ? core->uid + 1 : core->uid));
+	MUST(reply.first_host_uid == (core->as_root ? core->uid + LANE_SLOTS - LANE_CORE : core->uid));
 	MUST(reply.first_host_uid != 0 || !core->as_root); /* 0 only as the one id of a small user namespace */
 	MUST(fd_recv(control, &says, sizeof(says), NULL, 0, NULL, 0) == 1);
 	MUST(says.uid == 0 && says.gid == 0 && says.pid == 1 && says.deathsig == SIGKILL && says.spec_ok);
@@ -215,7 +215,7 @@ static int plan_refusals(void)
 	struct keeper_msg tiny = { KEEPER_MAGIC, KP_CGROUP_NEW, 0, 1, { 4096, 16, 100 } };
 
 	MUST(ask_slot(KP_CGROUP_READ, 0, -1, &reply) == 1 && reply.err == ENOENT);
-	MUST(ask_slot(KP_CGROUP_DEL, 61, -1, &reply) == 1 && reply.err == ENOENT);
+	MUST(ask_slot(KP_CGROUP_DEL, LIMIT_SLOTS - 1, -1, &reply) == 1 && reply.err == ENOENT);
 	MUST(ask_slot(KP_CGROUP_NEW, 0, -1, &reply) == 1 && reply.err == 0);
 	MUST(ask_slot(KP_CGROUP_NEW, 0, -1, &reply) == 1 && reply.err == EEXIST);
 	MUST(ask(&tiny, -1, &reply, NULL) == 1 && reply.err == EINVAL && reply.op[0]);
