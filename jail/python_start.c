@@ -12,7 +12,8 @@
 
 #define STR2(x) #x
 #define STR(x) STR2(x)
-#define STDLIB "/usr/lib/python" STR(PY_MAJOR_VERSION) "." STR(PY_MINOR_VERSION)
+#define LIB "lib/python" STR(PY_MAJOR_VERSION) "." STR(PY_MINOR_VERSION)
+#define STDLIB "/usr/" LIB
 
 /* Facts of obmalloc.c (3.11): a pool of 16 KiB holds blocks of one size, after a header of 48 bytes. */
 #define POOL_BYTES 16384u
@@ -39,7 +40,8 @@ static PyStatus add_path(PyConfig *config, const char *path)
 
 static PyStatus set_paths(PyConfig *config)
 {
-	static const char *const paths[] = { STDLIB, STDLIB "/lib-dynload", "/usr/lib/python3/dist-packages" };
+	static const char *const paths[] = { STDLIB, STDLIB "/lib-dynload", "/usr/local/" LIB "/dist-packages",
+					     "/usr/lib/python3/dist-packages" };
 	PyStatus status;
 
 	config->module_search_paths_set = 1;

@@ -35,6 +35,8 @@ static const struct token_path token_paths[] = {
 	{ "@zoneinfo", "/usr/share/zoneinfo", false, 0 },
 	{ "@dist-packages", "/usr/lib/python3/dist-packages", false, SPEC_MOUNT_EXEC },
 	{ "@dist-packages", "/usr/local/lib/python" BRIG_PYTHON_VERSION "/dist-packages", true, SPEC_MOUNT_EXEC },
+	/* Links only: numpy's BLAS and LAPACK are chosen there, and lie in @libs. */
+	{ "@dist-packages", "/etc/alternatives", true, 0 },
 	{ "@bin", "/usr/bin", false, SPEC_MOUNT_EXEC },
 	{ "@bin", "/bin", true, SPEC_MOUNT_EXEC },
 };

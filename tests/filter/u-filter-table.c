@@ -25,7 +25,7 @@ static void table_holds(void **state)
 	assert_true(table_each(check_case) > 200);
 }
 
-static const char *const profiles[] = { "base", "pure", "stdlib", "python", "loopback", "unix" };
+static const char *const profiles[] = { "base", "pure", "stdlib", "data", "python", "loopback", "unix" };
 
 /* No number of any other architecture, and no x32 number, ever gets anything but death. */
 static void foreign_numbers_die(void **state)
