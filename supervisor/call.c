@@ -367,7 +367,32 @@ void call_cancel(struct call *c)
 	end_now(c);
 }
 
+void call_stop(struct call *c)
+{
+	if (c->state == CALL_KILLED)
+		return;
+	if (frame_is_there(c)) {
+		end_with_frame(c);
+		return;
+	}
+	err_set(&c->why, ERR_HOST, ESHUTDOWN, "core", "it was stopped while the call was under way");
+	c->ev.internal = true;
+	end_now(c);
+}
+
 /* ---- the start ---- */
+
+/* What a drain lets end takes as long as it takes; soon after, another supervisor may answer. */
+#define DRAIN_RETRY_MS 5000
+
+static void refuse_draining(struct call *c)
+{
+	struct err why;
+
+	err_set(&why, ERR_HOST, EBUSY, "core", "the supervisor is draining: it takes no new calls and ends soon");
+	err_hint(&why, "ask again when it has been started anew");
+	call_refuse_busy(c, &why, DRAIN_RETRY_MS);
+}
 
 static int build_request(struct call *c, const struct call_request *req)
 {
@@ -470,7 +495,9 @@ void call_start(struct client *client, struct profile *profile, const struct cal
 	c->effective = profile_ref(profile);
 	c->limits = profile_spec(profile)->limits;
 	snprintf(c->profile, sizeof(c->profile), "%s", profile_name(profile));
-	if (audit_begin(c, &err) < 0)
+	if (c->core->draining)
+		refuse_draining(c);
+	else if (audit_begin(c, &err) < 0)
 		call_unrecorded(c, &err);
 	else
 		sched_submit(c);

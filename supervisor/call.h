@@ -80,6 +80,8 @@ void call_recorded(struct call *call);
 void call_unrecorded(struct call *call, const struct err *why);
 /* Ends it as cancelled. */
 void call_cancel(struct call *call);
+/* The supervisor ends: the call does not go on, which is nobody's fault. */
+void call_stop(struct call *call);
 /* The result object of brig(1). */
 void answer_print(const struct call *call, struct jbuf *out);
 /* The same shape for a call that never got as far as a jail. */

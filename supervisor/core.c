@@ -25,7 +25,9 @@ uint64_t core_now_ns(void)
 
 void core_leave_if_idle(struct core *core)
 {
-	if (core->leaving && LIST_EMPTY(&core->jails) && LIST_EMPTY(&core->calls))
+	if (core->stopping && !core->leaving && LIST_EMPTY(&core->calls))
+		core_leave(core);
+	else if (core->leaving && LIST_EMPTY(&core->jails) && LIST_EMPTY(&core->calls))
 		event_base_loopbreak(core->base);
 }
 
@@ -34,10 +36,15 @@ void core_leave(struct core *core)
 	struct call *c, *next_call;
 	struct jail *j, *next_jail;
 
-	core->leaving = true;
+	if (core->leaving)
+		return;
+	core->leaving = core->draining = true;
 	for (c = LIST_FIRST(&core->calls); c; c = next_call) {
 		next_call = LIST_NEXT(c, link);
-		call_cancel(c);
+		if (core->stopping)
+			call_stop(c);
+		else
+			call_cancel(c);
 	}
 	for (j = LIST_FIRST(&core->jails); j; j = next_jail) {
 		next_jail = LIST_NEXT(j, link);
@@ -86,6 +93,7 @@ static void free_all(struct core *core)
 
 	while ((z = LIST_FIRST(&core->zygotes)))
 		zygote_free(z);
+	core_life_close(core);
 	server_close(core);
 	profile_cache_free(core->profiles);
 	event_base_free(core->base);
@@ -104,7 +112,7 @@ static void on_keeper(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 
 int core_main(struct core_boot *boot)
 {
-	struct core core = { .boot = boot, .next_seq = 1, .next_gen = 1 };
+	struct core core = { .boot = boot, .next_seq = 1, .next_gen = boot->next_gen };
 	struct event *keeper;
 	struct err err;
 	int r;
@@ -125,6 +133,10 @@ int core_main(struct core_boot *boot)
 	keeper = core.base ? event_new(core.base, boot->keeper_fd, EV_READ | EV_PERSIST, on_keeper, &core) : NULL;
 	if (!core.profiles || !keeper || event_add(keeper, NULL) < 0 || server_open(&core, &err) < 0)
 		return die("event loop");
+	if (boot->client_fd < 0 && core_life_open(&core, &err) < 0) {
+		fprintf(stderr, "brigd: core: %s\n", err.detail);
+		return 70;
+	}
 	event_base_dispatch(core.base);
 	event_free(keeper);
 	free_all(&core);

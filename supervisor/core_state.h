@@ -26,8 +26,19 @@ struct core {
 	uint64_t slots_used;             /* bit k: slot k has a cgroup or a process */
 	uint64_t next_seq;               /* of jails; never 0 */
 	uint32_t next_gen;               /* of zygotes; never 0 */
+	bool draining;                   /* no new calls */
+	bool stopping;                   /* and when there is none left, leave */
 	bool leaving;                    /* end when the last jail is */
+	struct event *life_evs[5];       /* core_life.c */
 };
+
+/* New calls are busy from now on; what was accepted goes on. */
+void core_drain(struct core *core);
+/* That, and core leaves when nothing runs any more, or after drain_ms. */
+void core_stop(struct core *core);
+/* A daemon's signals and signs of life; says READY. And their end. */
+int core_life_open(struct core *core, struct err *err);
+void core_life_close(struct core *core);
 
 /* Nothing new begins, what runs is cancelled, parked jails go; then core ends. */
 void core_leave(struct core *core);
