@@ -1,8 +1,8 @@
 #include "supervisor/keeper_client.h"
 
 #include "jail/base/fd.h"
+#include "supervisor/log.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -16,7 +16,7 @@
 static void channel_lost(const char *what, int err) NORETURN;
 static void channel_lost(const char *what, int err)
 {
-	fprintf(stderr, "brigd: core: %s: %s; ending\n", what, strerror(err));
+	log_event(LOG_CRIT, "keeper_lost", LOG_NONE, "%s: %s; ending", what, strerror(err));
 	_exit(EXIT_INTERNAL);
 }
 
