@@ -4,12 +4,12 @@
 #include "supervisor/core_seal.h"
 #include "supervisor/jail.h"
 #include "supervisor/keeper_client.h"
+#include "supervisor/log.h"
 #include "supervisor/profile_cache.h"
 #include "supervisor/server.h"
 
 #include <grp.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/capability.h>
 #include <sys/prctl.h>
@@ -48,7 +48,7 @@ void core_leave(struct core *core)
 
 static int die(const char *what)
 {
-	fprintf(stderr, "brigd: core: %s: %m\n", what);
+	log_event(LOG_CRIT, "core_failed", LOG_NONE, "%s: %m", what);
 	return 70;
 }
 
@@ -110,6 +110,7 @@ int core_main(struct core_boot *boot)
 	int r;
 
 	prctl(PR_SET_NAME, "brigd: core", 0, 0, 0);
+	log_process("core");
 	signal(SIGPIPE, SIG_IGN);
 	r = drop_privilege(boot);
 	if (r)
