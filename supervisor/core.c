@@ -5,11 +5,11 @@
 #include "supervisor/drop.h"
 #include "supervisor/jail.h"
 #include "supervisor/keeper_client.h"
+#include "supervisor/log.h"
 #include "supervisor/profile_cache.h"
 #include "supervisor/server.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -47,7 +47,7 @@ void core_leave(struct core *core)
 
 static int die(const char *what)
 {
-	fprintf(stderr, "brigd: core: %s: %m\n", what);
+	log_event(LOG_CRIT, "core_failed", LOG_NONE, "%s: %m", what);
 	return 70;
 }
 
@@ -96,6 +96,7 @@ int core_main(struct core_boot *boot)
 	int r;
 
 	prctl(PR_SET_NAME, "brigd: core", 0, 0, 0);
+	log_process("core");
 	signal(SIGPIPE, SIG_IGN);
 	r = become_core(boot);
 	if (r)

@@ -13,8 +13,10 @@ struct zygote {
 	struct core *core;
 	enum zygote_state state;
 	uint32_t gen;
-	int control;               /* SEQPACKET */
+	int control;               /* SEQPACKET; -1 while the keeper has no room for it yet */
 	struct event *readable;
+	struct event *timer;       /* STARTING: asks the keeper again, or gives up */
+	uint64_t give_up_ns;
 	struct profile *profile;   /* a reference of ours */
 	bool best_effort;          /* the caller's word for this zygote's jails */
 	struct jail_spec *spec;    /* owned copy: the profile's, with the caller's best_effort added */
