@@ -102,7 +102,8 @@ int cmd_doctor(const struct options *opt)
 	_cleanup_(call_done) struct call c;
 	int status;
 
-	call_make(&c, "doctor", "{}", 2, stop_fd, true);
+	call_make(&c, &(struct call_ask){ .method = "doctor", .params = "{}", .params_len = 2, .want = CONNECT_ANY, .opt = opt,
+			      .stop_fd = stop_fd, .progress = true });
 	if (c.end == CALL_RESULT)
 		status = table_show(&s, &c);
 	else if (c.end == CALL_CANCELLED)

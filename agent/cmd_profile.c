@@ -168,7 +168,8 @@ int cmd_profile(const struct options *opt)
 	} else {
 		_cleanup_(call_done) struct call c;
 
-		call_make(&c, a->method, params.data, params.len, stop_fd, false);
+		call_make(&c, &(struct call_ask){ .method = a->method, .params = params.data, .params_len = params.len,
+				      .want = CONNECT_ANY, .opt = opt, .stop_fd = stop_fd });
 		status = call_show(&s, a, opt, &c);
 	}
 	jbuf_done(&params);

@@ -1,4 +1,4 @@
-/* brig run: read the body, the arguments and perhaps a profile, prove them, hand them to a supervisor of our own.
+/* brig run: read the body, the arguments and perhaps a profile, prove them, hand them to a supervisor.
  * Nothing is started before all of it is known to be well-formed. */
 #include "agent/call.h"
 #include "agent/cmd.h"
@@ -118,7 +118,8 @@ static int run_call(const struct show *s, const struct options *opt, const struc
 	struct jbuf params;
 
 	params_make(&params, opt, in);
-	call_make(&c, "run", params.data ?: "", params.len, stop_fd, true);
+	call_make(&c, &(struct call_ask){ .method = "run", .params = params.data ?: "", .params_len = params.len, .want = CONNECT_ANY,
+			      .opt = opt, .stop_fd = stop_fd, .progress = true });
 	jbuf_done(&params);
 	return call_show(s, &c);
 }

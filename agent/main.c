@@ -13,22 +13,38 @@
 static int cmd_help(const struct options *opt);
 static int cmd_version(const struct options *opt);
 
+/* Which supervisor, for commands that can do without a daemon and for those that cannot. */
+#define OPT_SOCKET                                                                       \
+	{                                                                                \
+		"--socket", "PATH", "the daemon that listens there and no other", OPT(socket) \
+	}
+#define OPT_PRIVATE                                                                      \
+	{                                                                                \
+		"--private", NULL, "a supervisor of our own, even where a daemon runs", OPT(private) \
+	}
+
 static const struct option run_options[] = {
 	{ "--profile", "NAME|FILE", "the jail's rules; a FILE has a / or ends in .json", OPT(profile) },
 	{ "--args", "JSON|@FILE|-", "arguments of run(), one JSON object; -: from stdin", OPT(args) },
 	{ "--json", NULL, "exactly one JSON object on standard output", OPT(json) },
 	{ "--best-effort", NULL, "run with what this host can enforce; list the rest", OPT(best_effort) },
+	OPT_SOCKET,
+	OPT_PRIVATE,
 	{ 0 },
 };
 
 static const struct option profile_options[] = {
 	{ "--effective", NULL, "show: every merged value, and where it came from", OPT(effective) },
 	{ "--json", NULL, "exactly one JSON object on standard output", OPT(json) },
+	OPT_SOCKET,
+	OPT_PRIVATE,
 	{ 0 },
 };
 
 static const struct option doctor_options[] = {
 	{ "--json", NULL, "exactly one JSON object on standard output", OPT(json) },
+	OPT_SOCKET,
+	OPT_PRIVATE,
 	{ 0 },
 };
 

@@ -4,6 +4,7 @@
 #include "jail/base/fd.h"
 #include "jail/base/names.h"
 #include "supervisor/core.h"
+#include "supervisor/log.h"
 
 #include <fcntl.h>
 #include <grp.h>
@@ -33,16 +34,9 @@ static int64_t now_ms(void)
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-static void complain(const struct err *err)
-{
-	fprintf(stderr, "brigd: %s: %s\n", err->where, err->detail);
-	if (err->hint[0])
-		fprintf(stderr, "brigd: hint: %s\n", err->hint);
-}
-
 static int failed(const struct err *err)
 {
-	complain(err);
+	log_err(LOG_ERR, "start_failed", LOG_NONE, err);
 	return outcome_exit_status(err->code == EBUSY ? OUTCOME_BUSY : OUTCOME_SETUP_FAILED);
 }
 
@@ -93,7 +87,7 @@ static void NORETURN core_run(struct keeper *k, const struct keeper_boot *boot, 
 
 	snprintf(core.cgroup_why, sizeof(core.cgroup_why), "%s", k->host.why);
 	snprintf(core.cgroup_fix, sizeof(core.cgroup_fix), "%s", k->host.fix);
-	core_close_others((int[]){ core.client_fd, keeper_fd, core.agent_fd, core.admin_fd }, 4);
+	core_close_others((int[]){ core.client_fd, keeper_fd, core.agent_fd, core.admin_fd, log_fd() }, 5);
 	(void)sigprocmask(SIG_SETMASK, mask, NULL);
 	/* Holds until core changes its credentials; core sets it again then. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -222,7 +216,7 @@ static void loop(struct keeper *k)
 		if (poll(fds, ARRAY_LEN(fds), wait) < 0) {
 			if (errno == EINTR)
 				continue;
-			fprintf(stderr, "brigd: keeper: poll: %m; ending\n");
+			log_event(LOG_CRIT, "keeper_failed", LOG_NONE, "poll: %m; ending");
 			k->status = outcome_exit_status(OUTCOME_INTERNAL_ERROR);
 			return; /* finish() ends core, too */
 		}
@@ -233,7 +227,7 @@ static void loop(struct keeper *k)
 		if (fds[AT_CORE_SOCK].revents) {
 			int r = keeper_serve(k);
 			if (r < 0) {
-				fprintf(stderr, "brigd: keeper: core broke the protocol (%s); ending\n", strerror(-r));
+				log_event(LOG_CRIT, "core_broke_protocol", LOG_NONE, "core broke the protocol (%s); ending", strerror(-r));
 				k->status = outcome_exit_status(OUTCOME_INTERNAL_ERROR);
 				core_signal(k, SIGKILL);
 			}
@@ -278,13 +272,19 @@ int keeper_main(struct keeper_boot *boot)
 
 	keeper_init(&k);
 	(void)prctl(PR_SET_NAME, "brigd: keeper", 0, 0, 0);
+	/* A private supervisor speaks to a user at his terminal: only of what went wrong. */
+	log_open(boot->config.log_format, boot->client_fd < 0 ? (int)boot->config.log_level : LOG_ERR, NULL);
+	log_process("keeper");
 	if (start(&k, boot, &err) < 0) {
 		finish(&k);
 		listener_close(&k.listener, &boot->config);
 		return failed(&err);
 	}
+	log_event(LOG_INFO, "started", LOG_FIELDS(LOG_STR("run_dir", boot->config.run_dir), LOG_STR("state_dir", boot->config.state_dir)),
+		  "brigd is up");
 	loop(&k);
 	finish(&k);
+	log_event(LOG_INFO, "stopped", LOG_FIELDS(LOG_NUM("status", k.status)), "brigd has ended");
 	listener_close(&k.listener, &boot->config);
 	return k.status;
 }

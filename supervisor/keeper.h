@@ -8,6 +8,7 @@
 #include "jail/base/err.h"
 #include "supervisor/cgroup.h"
 #include "supervisor/config.h"
+#include "supervisor/keeper_proto.h"
 #include "supervisor/lane.h"
 #include "supervisor/listener.h"
 #include "supervisor/profile.h"
@@ -15,9 +16,6 @@
 
 #include <stdbool.h>
 #include <sys/types.h>
-
-/* Zygotes at once: one per profile in use, and one more of each while generations change. */
-#define KEEPER_ZYGOTES 16u
 
 struct keeper_boot {
 	int client_fd;                  /* the client's connection; becomes core's; -1: serve sockets */

@@ -328,7 +328,7 @@ def lane_lives(path):
 
 def frame(kind, payload, length=None):
     """Source text of a result frame for a body that forges one."""
-    return 'struct.pack("IIQ", 0x42525253, %d, %s) + %r' % (kind, len(payload) if length is None else length, payload)
+    return 'struct.pack("IIQ16x", 0x42525253, %d, %s) + %r' % (kind, len(payload) if length is None else length, payload)
 
 
 assert struct  # bodies use it by name
