@@ -2,16 +2,15 @@
 
 #include "supervisor/call.h"
 #include "supervisor/core_seal.h"
+#include "supervisor/drop.h"
 #include "supervisor/jail.h"
 #include "supervisor/keeper_client.h"
 #include "supervisor/log.h"
 #include "supervisor/profile_cache.h"
 #include "supervisor/server.h"
 
-#include <grp.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/capability.h>
 #include <sys/prctl.h>
 #include <time.h>
 
@@ -59,32 +58,19 @@ static int die(const char *what)
 	return 70;
 }
 
-/* Becomes an id of its own without any capability, and proves that there is no way back. */
-static int drop_privilege(const struct core_boot *boot)
+static int become_core(const struct core_boot *boot)
 {
-	cap_t none;
-	int r;
+	struct err err;
 
-	if (boot->as_root) {
-		/* PRIV: root's groups and ids go for good; boot->uid is this lane's and nobody else's. */
-		if (setgroups(0, NULL) < 0 || setresgid(boot->uid, boot->uid, boot->uid) < 0 || setresuid(boot->uid, boot->uid, boot->uid) < 0)
-			return die("give up root");
-		if (setuid(0) == 0 || setgid(0) == 0) {
-			errno = EPERM;
-			return die("root could be had again");
-		}
+	if (drop_privilege(boot->as_root, boot->uid, &err) < 0) {
+		log_err(LOG_CRIT, "core_failed", LOG_NONE, &err);
+		return 70;
 	}
-	none = cap_init();
-	if (!none || cap_set_proc(none) < 0)
-		return die("give up capabilities");
-	cap_free(none);
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-		return die("no_new_privs");
 	/* The change of credentials cleared what the keeper had set; a keeper that died since shows as a closed keeper_fd. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		return die("PDEATHSIG");
-	r = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0);
-	return r == 1 ? 0 : die("no_new_privs does not hold");
+	errno = -core_seal();
+	return errno ? die("landlock") : 0;
 }
 
 static void free_all(struct core *core)
@@ -120,12 +106,9 @@ int core_main(struct core_boot *boot)
 	prctl(PR_SET_NAME, "brigd: core", 0, 0, 0);
 	log_process("core");
 	signal(SIGPIPE, SIG_IGN);
-	r = drop_privilege(boot);
+	r = become_core(boot);
 	if (r)
 		return r;
-	errno = -core_seal();
-	if (errno)
-		return die("landlock");
 	if (keeper_client_open(boot->keeper_fd) < 0)
 		return die("keeper socket");
 	core.base = event_base_new();
@@ -134,7 +117,7 @@ int core_main(struct core_boot *boot)
 	if (!core.profiles || !keeper || event_add(keeper, NULL) < 0 || server_open(&core, &err) < 0)
 		return die("event loop");
 	if (boot->client_fd < 0 && core_life_open(&core, &err) < 0) {
-		fprintf(stderr, "brigd: core: %s\n", err.detail);
+		log_err(LOG_CRIT, "core_failed", LOG_NONE, &err);
 		return 70;
 	}
 	event_base_dispatch(core.base);

@@ -17,8 +17,6 @@
 
 static void jail_drain_status(struct jail *j);
 
-static void jail_drain_status(struct jail *j);
-
 static void on_spawned(struct jail *j, const struct zygote_msg *msg, int *pidfd)
 {
 	struct keeper_reply reply;
@@ -159,7 +157,7 @@ void jail_zygote_msg(struct zygote *z, const struct zygote_msg *msg, int *fds, u
 		on_spawned(j, msg, &fds[0]);
 	} else if (msg->kind == ZY_INSPECTED && j->state == JAIL_LOCKED) {
 		on_inspected(j, msg, fds, nfds);
-	} else if (msg->kind == ZY_EXITED) {
+	} else if (msg->kind == ZY_EXITED && !j->ended) {
 		jail_drain_status(j); /* FAILED and ENDED were sent before the end that we hear of */
 		if (j->state < JAIL_PARKED)
 			jail_fail_text(j, LAYER_PID, 0, "the jail died while it was being set up");

@@ -3,6 +3,7 @@
 
 #include "jail/base/fd.h"
 #include "jail/base/names.h"
+#include "supervisor/log.h"
 #include "supervisor/notify.h"
 
 #include <fcntl.h>
@@ -88,6 +89,9 @@ static int start(struct keeper *k, struct err *err)
 {
 	int r = signals_open(k, err);
 
+	log_process("keeper");
+	if (k->daemon)
+		log_open(k->boot->config.log_format, (int)k->boot->config.log_level, NULL);
 	/* Dead children are ours to reap even where whoever started us ignores the signal (ignored means reaped unseen). */
 	(void)sigaction(SIGCHLD, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
 	if (r == 0 && k->daemon && notify_open() < 0)

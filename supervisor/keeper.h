@@ -9,6 +9,7 @@
 #include "jail/base/err.h"
 #include "supervisor/cgroup.h"
 #include "supervisor/config.h"
+#include "supervisor/keeper_proto.h"
 #include "supervisor/lane.h"
 #include "supervisor/listener.h"
 #include "supervisor/profile.h"
@@ -17,9 +18,6 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
-
-/* Zygotes at once: one per profile in use, and one more of each while generations change. */
-#define KEEPER_ZYGOTES 16u
 
 struct keeper_boot {
 	int client_fd;                  /* private supervisor: the client's connection, becomes core's; -1: serve sockets */

@@ -4,6 +4,7 @@
 #include "jail/base/names.h"
 #include "supervisor/core.h"
 #include "supervisor/keeper.h"
+#include "supervisor/log.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -58,7 +59,7 @@ static void NORETURN core_run(const struct keeper *k, int keeper_fd)
 
 	snprintf(core.cgroup_why, sizeof(core.cgroup_why), "%s", k->host.why);
 	snprintf(core.cgroup_fix, sizeof(core.cgroup_fix), "%s", k->host.fix);
-	close_others((int[]){ core.client_fd, keeper_fd, core.agent_fd, core.admin_fd }, 4);
+	close_others((int[]){ core.client_fd, keeper_fd, core.agent_fd, core.admin_fd, log_fd() }, 5);
 	(void)sigprocmask(SIG_SETMASK, &k->mask, NULL);
 	/* Holds until core changes its credentials; core sets it again then. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -148,7 +149,8 @@ static void core_end_daemon(struct keeper *k, const siginfo_t *info)
 	}
 	end_print(info, how, sizeof(how));
 	again_set(&k->core);
-	fprintf(stderr, "brigd: keeper: core ended by %s; another one is started\n", how);
+	log_event(LOG_ERR, "core_ended", LOG_FIELDS(LOG_STR("end", how), LOG_NUM("failures", k->core.failures)),
+		  "core ended by itself (%s); another one is started", how);
 }
 
 void keeper_core_ended(struct keeper *k)
@@ -175,7 +177,7 @@ void keeper_core_again(struct keeper *k)
 
 	if (keeper_core_start(k, &err) == 0)
 		return;
-	fprintf(stderr, "brigd: %s: %s\n", err.where, err.detail);
+	log_err(LOG_ERR, "core_start_failed", LOG_NONE, &err);
 	k->core.started_ms = keeper_now_ms();
 	again_set(&k->core);
 }

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
-/* The keeper's longest work is the start of a zygote (10 s); one that is stopped must not hold calls past their end for ever. */
+/* The keeper answers at once; on a host that swaps within seconds. One that is stopped must not hold calls past their end for ever. */
 #define ANSWER_MAX_S 30
 #define EXIT_INTERNAL 70 /* internal_error */
 

@@ -5,10 +5,10 @@
 #include "jail/base/names.h"
 #include "supervisor/core.h"
 #include "supervisor/keeper_proto.h"
+#include "supervisor/log.h"
 #include "supervisor/notify.h"
 
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
 
@@ -42,7 +42,7 @@ static void leave_daemon(struct keeper *k)
 
 	if (i == 0) {
 		notify_send("STOPPING=1\nSTATUS=Draining: running calls may end within %u ms", k->boot->config.drain_ms);
-		fprintf(stderr, "brigd: keeper: draining, for at most %u ms\n", k->boot->config.drain_ms);
+		log_event(LOG_NOTICE, "draining", LOG_NONE, "draining, for at most %u ms", k->boot->config.drain_ms);
 	}
 	k->signals++;
 	keeper_core_signal(k, k->core_ready ? says[i] : SIGKILL);
@@ -70,7 +70,8 @@ static void on_core_msg(struct keeper *k)
 	if (r == 0)
 		return;
 	if (r < 0) {
-		fprintf(stderr, "brigd: keeper: core broke the protocol (%s); ending %s\n", strerror(-r), k->daemon ? "it" : "all");
+		log_event(LOG_CRIT, "core_broke_protocol", LOG_NONE, "core broke the protocol (%s); ending %s", strerror(-r),
+			  k->daemon ? "it" : "all");
 		if (!k->daemon)
 			k->status = outcome_exit_status(OUTCOME_INTERNAL_ERROR);
 		keeper_core_signal(k, SIGKILL);
@@ -87,7 +88,7 @@ static void core_check_alive(struct keeper *k, int64_t now, int64_t waited)
 		k->alive_ms = now;
 	if (!k->daemon || k->core.pidfd < 0 || now - k->alive_ms < CORE_HUNG_MS)
 		return;
-	fprintf(stderr, "brigd: keeper: core has said nothing for %lld s; ending it\n", (long long)(now - k->alive_ms) / 1000);
+	log_event(LOG_CRIT, "core_hung", LOG_NONE, "core has said nothing for %lld s; ending it", (long long)(now - k->alive_ms) / 1000);
 	k->alive_ms = now;
 	keeper_core_signal(k, SIGKILL);
 }
@@ -139,7 +140,7 @@ void keeper_loop(struct keeper *k)
 		int n = poll(fds, ARRAY_LEN(fds), wait_ms(k, before));
 		int64_t now = keeper_now_ms();
 		if (n < 0 && errno != EINTR) {
-			fprintf(stderr, "brigd: keeper: poll: %m; ending\n");
+			log_event(LOG_CRIT, "keeper_failed", LOG_NONE, "poll: %m; ending");
 			k->status = outcome_exit_status(OUTCOME_INTERNAL_ERROR);
 			return; /* whoever called us ends core, too */
 		}

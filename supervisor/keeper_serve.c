@@ -5,6 +5,7 @@
 #include "jail/spec.h"
 #include "supervisor/keeper.h"
 #include "supervisor/keeper_proto.h"
+#include "supervisor/log.h"
 #include "supervisor/notify.h"
 #include "supervisor/pidfd.h"
 
@@ -15,8 +16,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-/* SIGKILL takes effect at the next return to user space; disk waits and core's own pace get the rest. */
-#define DEL_WAIT_MS 2000u
+/* A group whose last member was reaped is empty within a scheduling round; core asks again for one that is not, and
+ * nobody else waits meanwhile. */
+#define DEL_WAIT_MS 4u
 /* Bounds of what a message may ask for; profiles are checked much more closely elsewhere. */
 #define MEMORY_MIN (1ull << 20)
 #define MEMORY_MAX (1ull << 46)
@@ -76,7 +78,7 @@ static int on_zygote_start(struct keeper *k, struct request *q)
 		return err_set(q->err, ERR_HOST, errno, "zygote", "socketpair: %s", strerror(errno));
 	_cleanup_close_ int theirs = pair[1];
 	*q->ret_fd = pair[0];
-	/* A start that failed in the middle leaves its pidfd behind only if the child would not die. */
+	/* A start that failed in the middle leaves its entry taken until the loop has reaped the child. */
 	int r = zygote_start(z, &k->lane, k->image_fd, q->fd, theirs, k->lifeline, q->msg->gen, q->err);
 	if (r < 0)
 		*q->ret_fd = fd_close(*q->ret_fd);
@@ -93,8 +95,8 @@ static int on_zygote_stop(struct keeper *k, struct request *q)
 		return BROKEN;
 	if (i < 0)
 		return 0;
-	int r = zygote_stop(&k->zygotes[i]);
-	return r < 0 ? err_set(q->err, ERR_HOST, -r, "zygote", "it does not die") : 0;
+	zygote_kill(&k->zygotes[i]);
+	return 0;
 }
 
 static int on_cgroup_new(struct keeper *k, struct request *q)
@@ -166,13 +168,15 @@ static int on_cgroup_del(struct keeper *k, struct request *q)
 {
 	int r = cgroup_free(&k->slots[q->msg->slot], DEL_WAIT_MS, &q->reply->usage);
 
-	return r < 0 ? err_set(q->err, ERR_HOST, -r, "cgroup", "something in the control group does not die") : 0;
+	return r < 0 ? err_set(q->err, ERR_HOST, -r, "cgroup", "something in the control group is not dead yet") : 0;
 }
 
 static int on_ready(struct keeper *k, struct request *q UNUSED)
 {
 	k->core_ready = k->served = true;
 	k->alive_ms = keeper_now_ms();
+	log_event(LOG_NOTICE, "ready", LOG_FIELDS(LOG_NUM("core", k->core.pid)), "serving %s and %s", k->boot->config.agent.path,
+		  k->boot->config.admin.path);
 	notify_send("READY=1\nSTATUS=Serving %s and %s", k->boot->config.agent.path, k->boot->config.admin.path);
 	return 0;
 }
