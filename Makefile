@@ -56,7 +56,8 @@ BASE_SRC := $(addprefix jail/base/,$(addsuffix .c, \
 WIRE_SRC := $(addprefix supervisor/wire/,$(addsuffix .c, \
 	jbuf json json_find json_string utf8))
 AGENT_SRC := $(addprefix agent/,$(addsuffix .c, \
-	call cmd_doctor cmd_profile cmd_run connect file nearest options private rpc show stop text))
+	call cmd_admin cmd_cancel cmd_doctor cmd_list cmd_metrics cmd_profile cmd_run cmd_status connect file nearest options private question \
+	rpc show stop table text))
 # The keeper's, with privilege, come first; then what core parses and decides with.
 SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	keeper keeper_caps keeper_serve pidfd lane lane_ids zygote_image zygote_start \
