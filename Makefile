@@ -18,6 +18,7 @@ V ?= 0
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 20
+SOAK_CALLS ?= 100000
 CFLAGS ?= -O2 -g
 
 Q := $(if $(filter 1,$(V)),,@)
@@ -208,7 +209,7 @@ format: ## let clang-format write it
 	$(Q)git ls-files '*.c' '*.h' | xargs -r clang-format -i
 
 # ---- the rest --------------------------------------------------------------------
-.PHONY: deps demo bench install uninstall clean help
+.PHONY: deps demo bench bench-deps soak install uninstall clean help
 deps: ## install the packages that a build needs and that are missing
 	$(Q)tools/deps build
 demo: ## install what is missing, build, run the main job and the hostile bodies
@@ -217,6 +218,10 @@ demo: ## install what is missing, build, run the main job and the hostile bodies
 	$(Q)$(PYTHON) tools/demo --brig $(B)/brig
 bench: all ## measure calls against bare python3, write build/bench.json
 	$(Q)$(PYTHON) tests/bench/bench.py --build $(B)
+bench-deps: ## install what the bench compares with and measures besides, all of it optional
+	$(Q)tools/deps bench
+soak: all ## SOAK_CALLS calls over a daemon; nothing may grow
+	$(Q)BUILD_DIR=$(abspath $(B)) BRIG_SOAK_CALLS=$(SOAK_CALLS) $(PYTHON) tests/integration/soak.py
 
 # brig finds brigd, brigd finds brig-zygote and ../profiles from where they really lie: the three stand
 # together, PATH gets links, and the whole can be moved.

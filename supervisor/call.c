@@ -427,7 +427,7 @@ static int call_prepare(struct call *c)
 
 	if (capture_init(&c->out, c->limits.stdout_bytes) < 0 || capture_init(&c->err, c->limits.stderr_bytes) < 0)
 		return err_set(&c->why, ERR_HOST, ENOMEM, "core", "no memory for the call's output");
-	r = zygote_get(c->core, c->effective, c->best_effort, &c->zygote, &c->why);
+	r = zygote_get(c->core, c->effective, c->best_effort ? ZYGOTE_BEST_EFFORT : 0, &c->zygote, &c->why);
 	if (r < 0)
 		return r;
 	c->jail = jail_take_parked(c->zygote, on_jail, c);

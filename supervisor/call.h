@@ -16,6 +16,9 @@
 #include "supervisor/jail.h"
 #include "supervisor/verdict.h"
 
+struct session;
+struct stream;
+
 enum call_state { CALL_QUEUED, CALL_JAIL, CALL_RUN, CALL_KILLED };
 
 /* Limits that were touched without ending the call. */
@@ -27,6 +30,8 @@ struct call_request {
 	size_t body_len, args_len;
 	bool best_effort;
 	bool want_stages;
+	bool stream;             /* tell the client what the tool writes as it comes (stream.h) */
+	struct session *session; /* or NULL */
 };
 
 struct call {
@@ -35,6 +40,9 @@ struct call {
 	enum call_state state;
 	char id[33];               /* 128 random bits, hex: unique across hosts */
 	struct pending *pending;   /* what is answered in the end */
+	struct session *session;   /* whose context it has, or NULL; it outlives the call */
+	struct stream *stream;     /* NULL: nobody wants the output as it comes */
+	uint8_t nonce[FRAME_NONCE_BYTES]; /* of the frame that answers it */
 	uid_t uid;                 /* of the client, which may leave before the call does */
 	pid_t pid;
 	bool best_effort;

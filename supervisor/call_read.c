@@ -75,7 +75,7 @@ static void frame_head_done(struct call *c)
 {
 	bool known = c->head.kind == RESULT_OK || c->head.kind == RESULT_ERROR;
 
-	if (c->head.magic != RESULT_MAGIC || !known) {
+	if (c->head.magic != RESULT_MAGIC || !known || memcmp(c->head.nonce, c->nonce, sizeof(c->nonce)) != 0) {
 		c->frame_bad = true;
 		return;
 	}
