@@ -57,7 +57,8 @@ BASE_SRC := $(addprefix jail/base/,$(addsuffix .c, \
 WIRE_SRC := $(addprefix supervisor/wire/,$(addsuffix .c, \
 	jbuf json json_find json_string utf8))
 AGENT_SRC := $(addprefix agent/,$(addsuffix .c, \
-	call cmd_doctor cmd_profile cmd_run connect file nearest options private rpc show stop text))
+	call cmd_admin cmd_cancel cmd_doctor cmd_list cmd_metrics cmd_profile cmd_run cmd_status connect file nearest options private question \
+	rpc show stop table text))
 # The keeper's, with privilege, come first; then what core parses and decides with.
 SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	keeper keeper_caps keeper_children keeper_loop keeper_serve listener notify \
@@ -65,7 +66,7 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	cgroup cgroup_file cgroup_find cgroup_host cgroup_mount cgroup_scope cgroup_sweep cgroup_v1 cgroup_v2 cgroup_view \
 	profile profile_cache profile_check profile_check_lists profile_keys profile_merge \
 	profile_mounts profile_print profile_seccomp profile_spec profile_store profile_text profile_value syscall_args syscall_groups \
-	answer call call_read capture client \
+	answer call call_read capture client fair stream \
 	config \
 	core core_life core_seal \
 	log log_line request sched server methods_call methods_profile methods_status doctor doctor_host jail \

@@ -3,7 +3,6 @@
 #include "jail/base/fd.h"
 #include "supervisor/audit_client.h"
 #include "supervisor/client.h"
-#include "supervisor/sched.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -28,6 +27,7 @@ static void call_free(struct call *c)
 	capture_done(&c->err);
 	free(c->request);
 	free(c->result);
+	stream_free(c->stream);
 	pending_free(c->pending);
 	free(c);
 }
@@ -88,6 +88,8 @@ static void call_answer(struct call *c)
 	c->outcome = verdict_of(&c->ev);
 	audit_end(c);
 	sched_done(c);
+	if (c->stream)
+		stream_end(c->stream);
 	jbuf_init(&b, LIMIT_ANSWER_BYTES);
 	answer_print(c, &b);
 	pending_answer(take_ptr(c->pending), &b);
@@ -191,19 +193,19 @@ static void on_tick(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 		end_by_kill(c);
 }
 
-static void on_stdout(evutil_socket_t fd, short what UNUSED, void *arg)
+static void on_stdout(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 {
 	struct call *c = arg;
 
-	if (!call_read_stream(fd, &c->out, READ_CHUNK))
+	if (!call_read_stream(c, STREAM_STDOUT, READ_CHUNK))
 		event_del(c->stdout_ev);
 }
 
-static void on_stderr(evutil_socket_t fd, short what UNUSED, void *arg)
+static void on_stderr(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 {
 	struct call *c = arg;
 
-	if (!call_read_stream(fd, &c->err, READ_CHUNK))
+	if (!call_read_stream(c, STREAM_STDERR, READ_CHUNK))
 		event_del(c->stderr_ev);
 }
 
@@ -431,6 +433,7 @@ static struct call *call_new(struct client *client, const struct call_request *r
 	c->received_ns = core_now_ns();
 	c->uid = client_uid(client);
 	c->pid = client_pid(client);
+	c->flow = client;
 	c->best_effort = req->best_effort;
 	c->want_stages = req->want_stages;
 	LIST_INSERT_HEAD(&c->core->calls, c, link);
@@ -461,6 +464,17 @@ static int call_prepare(struct call *c)
 	return jail_spawn(c->zygote, on_jail, c, &c->jail, &c->why);
 }
 
+/* As it was before its turn. */
+static void wait_again(struct call *c)
+{
+	c->state = CALL_QUEUED;
+	c->left_queue_ns = 0;
+	c->zygote = NULL;
+	c->why = (struct err){ 0 };
+	capture_done(&c->out);
+	capture_done(&c->err);
+}
+
 void call_begin(struct call *c)
 {
 	c->state = CALL_JAIL;
@@ -468,6 +482,11 @@ void call_begin(struct call *c)
 	if (call_prepare(c) < 0) {
 		int layer = layer_find(c->why.where);
 		c->ev.busy = strcmp(c->why.where, JAIL_NO_ROOM) == 0;
+		if (c->ev.busy && sched_put_back(c)) {
+			c->ev.busy = false;
+			wait_again(c);
+			return;
+		}
 		c->ev.setup_failed = layer >= 0 || c->why.class == ERR_HOST;
 		c->ev.internal = !c->ev.setup_failed;
 		c->failed_layer = layer >= 0 ? (enum layer)layer : LAYER_USER;
@@ -495,9 +514,15 @@ void call_start(struct client *client, struct profile *profile, const struct cal
 	c->effective = profile_ref(profile);
 	c->limits = profile_spec(profile)->limits;
 	snprintf(c->profile, sizeof(c->profile), "%s", profile_name(profile));
-	if (c->core->draining)
+	if (c->core->draining) {
 		refuse_draining(c);
-	else if (audit_begin(c, &err) < 0)
+		return;
+	}
+	if (req->stream)
+		c->stream = stream_new(c->core->base, c->pending, c->id, &c->limits);
+	if (c->stream) /* without memory for it the result still tells all */
+		stream_started(c->stream);
+	if (audit_begin(c, &err) < 0)
 		call_unrecorded(c, &err);
 	else
 		sched_submit(c);

@@ -7,6 +7,7 @@
 #include "supervisor/keeper_client.h"
 #include "supervisor/log.h"
 #include "supervisor/profile_cache.h"
+#include "supervisor/sched.h"
 #include "supervisor/server.h"
 
 #include <signal.h>
@@ -81,6 +82,7 @@ static void free_all(struct core *core)
 		zygote_free(z);
 	core_life_close(core);
 	server_close(core);
+	sched_close(core);
 	profile_cache_free(core->profiles);
 	event_base_free(core->base);
 }
@@ -114,7 +116,8 @@ int core_main(struct core_boot *boot)
 	core.base = event_base_new();
 	core.profiles = profile_cache_new(boot->profiles);
 	keeper = core.base ? event_new(core.base, boot->keeper_fd, EV_READ | EV_PERSIST, on_keeper, &core) : NULL;
-	if (!core.profiles || !keeper || event_add(keeper, NULL) < 0 || server_open(&core, &err) < 0)
+	if (!core.profiles || !keeper || event_add(keeper, NULL) < 0 || sched_open(&core) < 0 ||
+	    server_open(&core, &err) < 0)
 		return die("event loop");
 	if (boot->client_fd < 0 && core_life_open(&core, &err) < 0) {
 		log_err(LOG_CRIT, "core_failed", LOG_NONE, &err);

@@ -2,6 +2,7 @@
 
 #include "jail/base/fd.h"
 #include "supervisor/keeper_client.h"
+#include "supervisor/sched.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -78,6 +79,7 @@ static void jail_free(struct jail *j)
 		event_free(j->timer);
 	if (j->has_slot)
 		j->core->slots_used &= ~(UINT64_C(1) << j->slot);
+	sched_room(j->core);
 	free(j);
 }
 
