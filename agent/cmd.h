@@ -3,11 +3,10 @@
 #define BRIG_AGENT_CMD_H
 
 #include "agent/options.h"
+#include "jail/base/version.h"
 
 int cmd_run(const struct options *opt);
 int cmd_profile(const struct options *opt);
 int cmd_doctor(const struct options *opt);
-
-#define BRIG_VERSION "0.1.0"
 
 #endif
