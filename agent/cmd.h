@@ -8,5 +8,12 @@
 int cmd_run(const struct options *opt);
 int cmd_profile(const struct options *opt);
 int cmd_doctor(const struct options *opt);
+int cmd_status(const struct options *opt);
+int cmd_list(const struct options *opt);
+int cmd_cancel(const struct options *opt);
+int cmd_metrics(const struct options *opt);
+int cmd_pool(const struct options *opt);
+int cmd_reload(const struct options *opt);
+int cmd_drain(const struct options *opt);
 
 #endif

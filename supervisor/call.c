@@ -4,7 +4,6 @@
 #include "supervisor/audit_client.h"
 #include "supervisor/client.h"
 #include "supervisor/metrics.h"
-#include "supervisor/sched.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -408,6 +407,7 @@ static struct call *call_new(struct client *client, const struct call_request *r
 	c->received_ns = core_now_ns();
 	c->uid = client_uid(client);
 	c->pid = client_pid(client);
+	c->flow = client;
 	c->best_effort = req->best_effort;
 	c->want_stages = req->want_stages;
 	LIST_INSERT_HEAD(&c->core->calls, c, link);
@@ -438,6 +438,17 @@ static int call_prepare(struct call *c)
 	return jail_spawn(c->zygote, on_jail, c, &c->jail, &c->why);
 }
 
+/* As it was before its turn. */
+static void wait_again(struct call *c)
+{
+	c->state = CALL_QUEUED;
+	c->left_queue_ns = 0;
+	c->zygote = NULL;
+	c->why = (struct err){ 0 };
+	capture_done(&c->out);
+	capture_done(&c->err);
+}
+
 void call_begin(struct call *c)
 {
 	c->state = CALL_JAIL;
@@ -445,6 +456,11 @@ void call_begin(struct call *c)
 	if (call_prepare(c) < 0) {
 		int layer = layer_find(c->why.where);
 		c->ev.busy = strcmp(c->why.where, JAIL_NO_ROOM) == 0;
+		if (c->ev.busy && sched_put_back(c)) {
+			c->ev.busy = false;
+			wait_again(c);
+			return;
+		}
 		c->ev.setup_failed = layer >= 0 || c->why.class == ERR_HOST;
 		c->ev.internal = !c->ev.setup_failed;
 		c->failed_layer = layer >= 0 ? (enum layer)layer : LAYER_USER;

@@ -14,6 +14,7 @@
 #include "supervisor/capture.h"
 #include "supervisor/client.h"
 #include "supervisor/jail.h"
+#include "supervisor/sched.h"
 #include "supervisor/verdict.h"
 
 struct session;
@@ -45,6 +46,8 @@ struct call {
 	uint8_t nonce[FRAME_NONCE_BYTES]; /* of the frame that answers it */
 	uid_t uid;                 /* of the client, which may leave before the call does */
 	pid_t pid;
+	const void *flow;          /* with whom it shares turns in the queue: its connection. Only compared */
+	struct sched_entry sched;
 	bool best_effort;
 	bool recorded;             /* the decision is in the audit log */
 	struct profile *effective; /* a reference */
@@ -79,7 +82,7 @@ struct call {
 
 /* The answer goes to the client when the call ends; rpc_id is copied. */
 void call_start(struct client *client, struct profile *profile, const struct call_request *req, const char *rpc_id, size_t rpc_id_len);
-/* Its turn has come. It may be answered and freed on return. */
+/* Its turn has come. It may be answered and freed on return, or wait again (sched_put_back). */
 void call_begin(struct call *call);
 /* There is no room, nor soon: answered as busy, and freed. */
 void call_refuse_busy(struct call *call, const struct err *why, uint32_t retry_after_ms);

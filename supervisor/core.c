@@ -8,6 +8,7 @@
 #include "supervisor/log.h"
 #include "supervisor/metrics.h"
 #include "supervisor/profile_cache.h"
+#include "supervisor/sched.h"
 #include "supervisor/server.h"
 
 #include <signal.h>
@@ -74,6 +75,7 @@ static void free_all(struct core *core)
 	while ((z = LIST_FIRST(&core->zygotes)))
 		zygote_free(z);
 	server_close(core);
+	sched_close(core);
 	profile_cache_free(core->profiles);
 	metrics_free(core->metrics);
 	event_base_free(core->base);
@@ -109,7 +111,8 @@ int core_main(struct core_boot *boot)
 	core.profiles = profile_cache_new(boot->profiles);
 	core.metrics = metrics_new();
 	keeper = core.base ? event_new(core.base, boot->keeper_fd, EV_READ | EV_PERSIST, on_keeper, &core) : NULL;
-	if (!core.profiles || !core.metrics || !keeper || event_add(keeper, NULL) < 0 || server_open(&core, &err) < 0)
+	if (!core.profiles || !core.metrics || !keeper || event_add(keeper, NULL) < 0 || sched_open(&core) < 0 ||
+	    server_open(&core, &err) < 0)
 		return die("event loop");
 	event_base_dispatch(core.base);
 	event_free(keeper);

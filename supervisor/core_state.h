@@ -14,6 +14,7 @@ struct zygote;
 struct jail;
 struct call;
 struct client;
+struct sched;
 struct session;
 
 struct core {
@@ -27,6 +28,7 @@ struct core {
 	LIST_HEAD(, jail) jails;
 	LIST_HEAD(, call) calls;
 	LIST_HEAD(, session) sessions;
+	struct sched *sched;
 	uint64_t slots_used;             /* bit k: slot k has a cgroup or a process */
 	uint64_t next_seq;               /* of jails; never 0 */
 	uint32_t next_gen;               /* of zygotes; never 0 */

@@ -3,6 +3,7 @@
 #include "jail/base/fd.h"
 #include "supervisor/metrics.h"
 #include "supervisor/keeper_client.h"
+#include "supervisor/sched.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -79,6 +80,7 @@ static void jail_free(struct jail *j)
 		event_free(j->timer);
 	if (j->has_slot)
 		j->core->slots_used &= ~(UINT64_C(1) << j->slot);
+	sched_room(j->core);
 	free(j);
 }
 

@@ -244,6 +244,19 @@ class Daemon:
     def path(self, which):
         return '%s/run/%s.sock' % (self.state, which)
 
+    def lane(self):
+        """The number of the lane that the keeper holds: it stands in the names of its groups."""
+        fds = '/proc/%d/fd/' % self.p.pid
+        for fd in os.listdir(fds):
+            m = re.search(r'/lanes/(\d+)$', os.readlink(fds + fd))
+            if m:
+                return int(m.group(1))
+        return None
+
+    def groups(self):
+        lane = self.lane()
+        return {d for d in cgroup_dirs() if re.match(r'[0-9a-f]+-%s\.' % lane, os.path.basename(d))}
+
     def client(self, which='agent'):
         sock = socket.socket(socket.AF_UNIX)
         sock.connect(self.path(which))
