@@ -66,6 +66,7 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	profile profile_cache profile_check profile_check_lists profile_keys profile_merge \
 	profile_mounts profile_print profile_seccomp profile_spec profile_store profile_text profile_value syscall_args syscall_groups \
 	answer call call_read capture client config core core_seal listener request sched server methods_call methods_profile methods_status doctor doctor_host fair jail \
+	stream \
 	log log_line metrics metrics_print prom \
 	audit_client drop \
 	jail_setup keeper_client methods receipt trial verdict zygote))

@@ -28,6 +28,7 @@ static void call_free(struct call *c)
 	capture_done(&c->err);
 	free(c->request);
 	free(c->result);
+	stream_free(c->stream);
 	pending_free(c->pending);
 	free(c);
 }
@@ -89,6 +90,8 @@ static void call_answer(struct call *c)
 	metrics_call(c);
 	audit_end(c);
 	sched_done(c);
+	if (c->stream)
+		stream_end(c->stream);
 	jbuf_init(&b, LIMIT_ANSWER_BYTES);
 	answer_print(c, &b);
 	pending_answer(take_ptr(c->pending), &b);
@@ -192,19 +195,19 @@ static void on_tick(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 		end_by_kill(c);
 }
 
-static void on_stdout(evutil_socket_t fd, short what UNUSED, void *arg)
+static void on_stdout(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 {
 	struct call *c = arg;
 
-	if (!call_read_stream(fd, &c->out, READ_CHUNK))
+	if (!call_read_stream(c, STREAM_STDOUT, READ_CHUNK))
 		event_del(c->stdout_ev);
 }
 
-static void on_stderr(evutil_socket_t fd, short what UNUSED, void *arg)
+static void on_stderr(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 {
 	struct call *c = arg;
 
-	if (!call_read_stream(fd, &c->err, READ_CHUNK))
+	if (!call_read_stream(c, STREAM_STDERR, READ_CHUNK))
 		event_del(c->stderr_ev);
 }
 
@@ -488,6 +491,10 @@ void call_start(struct client *client, struct profile *profile, const struct cal
 	c->effective = profile_ref(profile);
 	c->limits = profile_spec(profile)->limits;
 	snprintf(c->profile, sizeof(c->profile), "%s", profile_name(profile));
+	if (req->stream)
+		c->stream = stream_new(c->core->base, c->pending, c->id, &c->limits);
+	if (c->stream) /* without memory for it the result still tells all */
+		stream_started(c->stream);
 	if (audit_begin(c, &err) < 0)
 		call_unrecorded(c, &err);
 	else
