@@ -69,7 +69,8 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	answer call call_read capture client fair stream \
 	config \
 	core core_life core_seal \
-	log log_line request sched server methods_call methods_profile methods_status doctor doctor_host jail \
+	request sched server methods_call methods_profile methods_status doctor doctor_host jail \
+	log log_line metrics metrics_print prom \
 	audit_client drop \
 	jail_setup keeper_client methods receipt trial verdict zygote))
 # What describes a jail and names its stages; of the jail's files the supervisor takes only these.

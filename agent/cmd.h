@@ -3,6 +3,7 @@
 #define BRIG_AGENT_CMD_H
 
 #include "agent/options.h"
+#include "jail/base/version.h"
 
 int cmd_run(const struct options *opt);
 int cmd_profile(const struct options *opt);
@@ -14,7 +15,5 @@ int cmd_metrics(const struct options *opt);
 int cmd_pool(const struct options *opt);
 int cmd_reload(const struct options *opt);
 int cmd_drain(const struct options *opt);
-
-#define BRIG_VERSION "0.1.0"
 
 #endif

@@ -3,6 +3,7 @@
 #include "jail/base/fd.h"
 #include "supervisor/audit_client.h"
 #include "supervisor/client.h"
+#include "supervisor/metrics.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -86,6 +87,7 @@ static void call_answer(struct call *c)
 	if (capture_truncated(&c->err))
 		c->limits_hit |= HIT_STDERR;
 	c->outcome = verdict_of(&c->ev);
+	metrics_call(c);
 	audit_end(c);
 	sched_done(c);
 	if (c->stream)

@@ -6,6 +6,7 @@
 #include "supervisor/jail.h"
 #include "supervisor/keeper_client.h"
 #include "supervisor/log.h"
+#include "supervisor/metrics.h"
 #include "supervisor/profile_cache.h"
 #include "supervisor/sched.h"
 #include "supervisor/server.h"
@@ -84,6 +85,7 @@ static void free_all(struct core *core)
 	server_close(core);
 	sched_close(core);
 	profile_cache_free(core->profiles);
+	metrics_free(core->metrics);
 	event_base_free(core->base);
 }
 
@@ -115,8 +117,9 @@ int core_main(struct core_boot *boot)
 		return die("keeper socket");
 	core.base = event_base_new();
 	core.profiles = profile_cache_new(boot->profiles);
+	core.metrics = metrics_new();
 	keeper = core.base ? event_new(core.base, boot->keeper_fd, EV_READ | EV_PERSIST, on_keeper, &core) : NULL;
-	if (!core.profiles || !keeper || event_add(keeper, NULL) < 0 || sched_open(&core) < 0 ||
+	if (!core.profiles || !core.metrics || !keeper || event_add(keeper, NULL) < 0 || sched_open(&core) < 0 ||
 	    server_open(&core, &err) < 0)
 		return die("event loop");
 	if (boot->client_fd < 0 && core_life_open(&core, &err) < 0) {

@@ -9,6 +9,7 @@
 #include <sys/queue.h>
 
 struct evconnlistener;
+struct metrics;
 struct zygote;
 struct jail;
 struct call;
@@ -20,6 +21,7 @@ struct core {
 	struct core_boot *boot;
 	struct event_base *base;
 	struct profile_cache *profiles;
+	struct metrics *metrics;
 	struct evconnlistener *listeners[2]; /* agent, admin; NULL in a private supervisor */
 	LIST_HEAD(, client) clients;
 	LIST_HEAD(, zygote) zygotes;

@@ -1,5 +1,6 @@
 /* Methods that start, show and end calls. */
 #include "supervisor/call.h"
+#include "supervisor/metrics.h"
 #include "supervisor/request.h"
 
 #include <string.h>
@@ -9,6 +10,7 @@ static void answer_invalid(const struct request *rq, const char *profile, const 
 	struct jbuf b;
 
 	jbuf_init(&b, ANSWER_TEXT_MAX);
+	metrics_refused(rq->core, profile, OUTCOME_INVALID_ARGUMENTS);
 	answer_refused(OUTCOME_INVALID_ARGUMENTS, profile, why, &b);
 	request_answer(rq, &b);
 	jbuf_done(&b);
