@@ -58,6 +58,7 @@ WIRE_SRC := $(addprefix supervisor/wire/,$(addsuffix .c, \
 	jbuf json json_find json_string utf8))
 AGENT_SRC := $(addprefix agent/,$(addsuffix .c, \
 	call cmd_admin cmd_cancel cmd_doctor cmd_list cmd_metrics cmd_profile cmd_run cmd_status connect file nearest options private question \
+	cmd_session follow \
 	rpc show stop table text))
 # The keeper's, with privilege, come first; then what core parses and decides with.
 SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
