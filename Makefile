@@ -70,7 +70,7 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	config \
 	core core_life core_seal \
 	request sched server methods_call methods_profile methods_status doctor doctor_host jail \
-	log log_line metrics metrics_print prom \
+	log log_line metrics metrics_print prom status_report \
 	audit_client drop \
 	jail_setup keeper_client methods receipt trial verdict zygote))
 # What describes a jail and names its stages; of the jail's files the supervisor takes only these.
