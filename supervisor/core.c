@@ -10,6 +10,7 @@
 #include "supervisor/profile_cache.h"
 #include "supervisor/sched.h"
 #include "supervisor/server.h"
+#include "supervisor/session.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -83,6 +84,7 @@ static void free_all(struct core *core)
 		zygote_free(z);
 	core_life_close(core);
 	server_close(core);
+	session_free_all(core);
 	sched_close(core);
 	profile_cache_free(core->profiles);
 	metrics_free(core->metrics);

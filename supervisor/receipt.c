@@ -220,7 +220,7 @@ void receipt_print(const struct receipt *r, struct jbuf *out)
 
 	for (int i = 0; i < LAYER_COUNT; i++)
 		layers[i] = layer_name((enum layer)i);
-	jbuf_printf(out, "{\"jail\":\"%s\",\"namespaces\":", r->warm ? "warm" : "cold");
+	jbuf_printf(out, "{\"jail\":\"%s\",\"namespaces\":", r->session ? "session" : r->warm ? "warm" : "cold");
 	print_names(r->namespaces, ns_names, NS_COUNT, out);
 	jbuf_printf(out, ",\"cgroup\":\"%s\",\"seccomp\":\"%s\",\"landlock\":%d", cgroup_kind_name(r->cgroup), r->filter_digest,
 		    r->landlock_abi);
