@@ -71,7 +71,7 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	config \
 	core core_life core_seal \
 	request sched server methods_call methods_profile methods_status doctor doctor_host jail \
-	log log_line metrics metrics_print prom \
+	log log_line metrics metrics_print prom status_report \
 	audit_client drop \
 	session methods_session \
 	jail_setup keeper_client methods receipt trial verdict zygote))
