@@ -69,7 +69,7 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	answer call call_read capture client fair stream \
 	config \
 	core core_life core_seal \
-	request sched server methods_call methods_profile methods_status doctor doctor_host jail \
+	request sched server methods_call methods_profile methods_status doctor doctor_host jail pool pool_generation pool_plan pool_stats \
 	log log_line metrics metrics_print prom \
 	audit_client drop \
 	session methods_session \

@@ -10,6 +10,7 @@
 
 struct evconnlistener;
 struct metrics;
+struct pools;
 struct zygote;
 struct jail;
 struct call;
@@ -29,6 +30,7 @@ struct core {
 	LIST_HEAD(, call) calls;
 	LIST_HEAD(, session) sessions;
 	struct sched *sched;
+	struct pools *pools;
 	uint64_t slots_used;             /* bit k: slot k has a cgroup or a process */
 	uint64_t next_seq;               /* of jails; never 0 */
 	uint32_t next_gen;               /* of zygotes; never 0 */
