@@ -139,7 +139,7 @@ static void cause_of(const struct call *c, struct cause *out)
 		cause_setup(c, out);
 		break;
 	case OUTCOME_CANCELLED:
-		snprintf(out->what, sizeof(out->what), "the call was cancelled by its client");
+		snprintf(out->what, sizeof(out->what), "%s", c->why.detail[0] ? c->why.detail : "the call was cancelled by its client");
 		break;
 	case OUTCOME_BUSY:
 		snprintf(out->what, sizeof(out->what), "%s", c->why.detail);
@@ -313,15 +313,17 @@ void answer_print(const struct call *c, struct jbuf *out)
 	jbuf_text(out, "}");
 }
 
-void answer_refused(enum outcome outcome, const char *profile, const struct err *why, struct jbuf *out)
+void answer_refused(enum outcome outcome, const char *profile, const struct err *why, uint32_t retry_after_ms, struct jbuf *out)
 {
-	struct cause cause = { .evidence = "{}", .final = true };
+	struct cause cause = { .evidence = "{}", .final = retry_after_ms == 0 };
 
 	snprintf(cause.what, sizeof(cause.what), "%s", why->detail);
 	snprintf(cause.hint, sizeof(cause.hint), "%s", why->hint);
 	jbuf_text(out, "{\"tool\":null,\"profile\":");
 	jbuf_cstring(out, profile);
 	jbuf_printf(out, ",\"outcome\":\"%s\"", outcome_name(outcome));
+	if (retry_after_ms)
+		jbuf_printf(out, ",\"retry_after_ms\":%u", retry_after_ms);
 	print_cause(&cause, why->where[0] ? why->where : NULL, out);
 	jbuf_text(out, ",\"limits_hit\":[]}");
 }

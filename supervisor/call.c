@@ -359,11 +359,22 @@ static void on_jail(struct jail *j, enum jail_news news, void *arg)
 	}
 }
 
-void call_cancel(struct call *c)
+void call_cancel(struct call *c, const char *why)
 {
 	if (c->state == CALL_KILLED)
 		return;
 	c->ev.cancelled = true;
+	if (why)
+		err_set(&c->why, ERR_CALLER, ECANCELED, "cancel", "%s", why);
+	end_now(c);
+}
+
+void call_fail(struct call *c, const struct err *why)
+{
+	if (c->state == CALL_KILLED)
+		return;
+	c->ev.internal = true;
+	c->why = *why;
 	end_now(c);
 }
 

@@ -78,11 +78,13 @@ void call_refuse_busy(struct call *call, const struct err *why, uint32_t retry_a
 /* The audit log has, or cannot take, the decision. */
 void call_recorded(struct call *call);
 void call_unrecorded(struct call *call, const struct err *why);
-/* Ends it as cancelled. */
-void call_cancel(struct call *call);
+/* Ends it as cancelled; why: by whom, NULL: its client left. */
+void call_cancel(struct call *call, const char *why);
+/* Ends it as internal_error, unless it is ending already. */
+void call_fail(struct call *call, const struct err *why);
 /* The result object of brig(1). */
 void answer_print(const struct call *call, struct jbuf *out);
-/* The same shape for a call that never got as far as a jail. */
-void answer_refused(enum outcome outcome, const char *profile, const struct err *why, struct jbuf *out);
+/* The same shape for a call that never got as far as a jail; retry_after_ms where it is busy, else 0. */
+void answer_refused(enum outcome outcome, const char *profile, const struct err *why, uint32_t retry_after_ms, struct jbuf *out);
 
 #endif

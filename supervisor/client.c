@@ -37,6 +37,11 @@ enum authority client_authority(const struct client *cl)
 	return cl->authority;
 }
 
+const char *client_socket_name(const struct client *cl)
+{
+	return cl->authority == AUTHORITY_ADMIN ? "admin.sock" : cl->authority == AUTHORITY_AGENT ? "agent.sock" : "the private socket";
+}
+
 uid_t client_uid(const struct client *cl)
 {
 	return cl->peer.uid;
@@ -72,7 +77,7 @@ static void client_left(struct client *cl)
 	for (c = LIST_FIRST(&core->calls); c; c = next) {
 		next = LIST_NEXT(c, link);
 		if (c->pending->client == cl)
-			call_cancel(c);
+			call_cancel(c, NULL);
 	}
 	client_close(cl);
 	if (last)

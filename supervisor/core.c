@@ -2,6 +2,7 @@
 
 #include "supervisor/call.h"
 #include "supervisor/core_seal.h"
+#include "supervisor/drain.h"
 #include "supervisor/jail.h"
 #include "supervisor/keeper_client.h"
 #include "supervisor/profile_cache.h"
@@ -25,6 +26,8 @@ uint64_t core_now_ns(void)
 
 void core_leave_if_idle(struct core *core)
 {
+	if (core->draining && LIST_EMPTY(&core->calls))
+		drain_idle(core);
 	if (core->leaving && LIST_EMPTY(&core->jails) && LIST_EMPTY(&core->calls))
 		event_base_loopbreak(core->base);
 }
@@ -37,7 +40,7 @@ void core_leave(struct core *core)
 	core->leaving = true;
 	for (c = LIST_FIRST(&core->calls); c; c = next_call) {
 		next_call = LIST_NEXT(c, link);
-		call_cancel(c);
+		call_cancel(c, NULL);
 	}
 	for (j = LIST_FIRST(&core->jails); j; j = next_jail) {
 		next_jail = LIST_NEXT(j, link);
@@ -87,6 +90,7 @@ static void free_all(struct core *core)
 	while ((z = LIST_FIRST(&core->zygotes)))
 		zygote_free(z);
 	server_close(core);
+	drain_done(core);
 	profile_cache_free(core->profiles);
 	event_base_free(core->base);
 }

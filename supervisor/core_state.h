@@ -13,6 +13,7 @@ struct zygote;
 struct jail;
 struct call;
 struct client;
+struct drain_waiter;
 
 struct core {
 	struct core_boot *boot;
@@ -27,6 +28,10 @@ struct core {
 	uint64_t next_seq;               /* of jails; never 0 */
 	uint32_t next_gen;               /* of zygotes; never 0 */
 	bool leaving;                    /* end when the last jail is */
+	bool draining;                   /* no call is taken (drain.h) */
+	struct event *drain_ev;          /* set once core is to end when it is idle */
+	uint64_t drain_due_ns;
+	LIST_HEAD(, drain_waiter) drain_waiters;
 };
 
 /* Nothing new begins, what runs is cancelled, parked jails go; then core ends. */
