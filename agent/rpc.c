@@ -12,6 +12,8 @@
 #include <time.h>
 
 #define RPC_CHUNK (64u << 10)
+/* How often the clock is looked at, where it matters. */
+#define RPC_LOOK_MS 250
 /* The result's own nesting is bounded where it is made; the answer wraps it. */
 #define RPC_DEPTH (2 * LIMIT_JSON_DEPTH)
 
@@ -75,7 +77,9 @@ static bool line_is_answer(const char *line, size_t len)
 {
 	size_t start, n;
 
-	return json_find(line, len, "id", &start, &n, NULL) && n == 1 && line[start] == '1';
+	if (!json_find(line, len, "id", &start, &n, NULL))
+		return false;
+	return (n == 1 && line[start] == '1') || (n == 4 && line[start] == 'n' && json_find(line, len, "error", &start, &n, NULL));
 }
 
 /* Looks through the complete lines. 1: *ret_line is the answer; 0: not yet. */
@@ -126,7 +130,7 @@ static int rpc_turn(struct rpc *r, const struct rpc_wait *wait, char **ret_line,
 		{ .fd = r->sock, .events = (short)(POLLIN | (r->out_len ? POLLOUT : 0)) },
 		{ .fd = wait->stop_fd, .events = POLLIN },
 	};
-	int n = poll(p, 2, wait->tick ? 250 : -1);
+	int n = poll(p, 2, wait->tick || wait->answer_ms ? RPC_LOOK_MS : -1);
 
 	if (n < 0 && errno != EINTR)
 		return err_set(err, ERR_HOST, errno, "client", "poll: %s", strerror(errno));
@@ -156,8 +160,11 @@ int rpc_call(int sock, const char *request, size_t len, const struct rpc_wait *w
 	int n;
 
 	while ((n = rpc_turn(&r, wait, ret_line, ret_len, err)) == 0) {
-		unsigned seconds = (unsigned)((now_ms() - start) / 1000);
+		int64_t waited = now_ms() - start;
+		unsigned seconds = (unsigned)(waited / 1000);
 
+		if (wait->answer_ms && waited > wait->answer_ms)
+			return err_set(err, ERR_HOST, ETIMEDOUT, "supervisor", "it did not answer within %u s", wait->answer_ms / 1000);
 		if (wait->tick && seconds > told)
 			wait->tick(told = seconds);
 	}

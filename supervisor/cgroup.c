@@ -197,7 +197,7 @@ static void kill_members(const struct cgroup *cg)
 					kill_one(cg, (pid_t)pid);
 			}
 		}
-		if (cgroup_procs_count(any_dir(cg)) == 0)
+		if (cgroup_procs_count(any_dir(cg)) <= 0)
 			return;
 		nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
 	}

@@ -3,16 +3,17 @@
 #include "supervisor/call.h"
 #include "supervisor/core_seal.h"
 #include "supervisor/drain.h"
+#include "supervisor/drop.h"
 #include "supervisor/jail.h"
 #include "supervisor/keeper_client.h"
+#include "supervisor/log.h"
+#include "supervisor/metrics.h"
 #include "supervisor/profile_cache.h"
+#include "supervisor/sched.h"
 #include "supervisor/server.h"
 
-#include <grp.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/capability.h>
 #include <sys/prctl.h>
 #include <time.h>
 
@@ -27,8 +28,10 @@ uint64_t core_now_ns(void)
 void core_leave_if_idle(struct core *core)
 {
 	if (core->draining && LIST_EMPTY(&core->calls))
-		drain_idle(core);
-	if (core->leaving && LIST_EMPTY(&core->jails) && LIST_EMPTY(&core->calls))
+		drain_answer(core);
+	if (core->stopping && !core->leaving && LIST_EMPTY(&core->calls))
+		core_leave(core);
+	else if (core->leaving && LIST_EMPTY(&core->jails) && LIST_EMPTY(&core->calls))
 		event_base_loopbreak(core->base);
 }
 
@@ -37,10 +40,15 @@ void core_leave(struct core *core)
 	struct call *c, *next_call;
 	struct jail *j, *next_jail;
 
-	core->leaving = true;
+	if (core->leaving)
+		return;
+	core->leaving = core->draining = true;
 	for (c = LIST_FIRST(&core->calls); c; c = next_call) {
 		next_call = LIST_NEXT(c, link);
-		call_cancel(c, NULL);
+		if (core->stopping)
+			call_stop(c);
+		else
+			call_cancel(c, NULL);
 	}
 	for (j = LIST_FIRST(&core->jails); j; j = next_jail) {
 		next_jail = LIST_NEXT(j, link);
@@ -51,36 +59,23 @@ void core_leave(struct core *core)
 
 static int die(const char *what)
 {
-	fprintf(stderr, "brigd: core: %s: %m\n", what);
+	log_event(LOG_CRIT, "core_failed", LOG_NONE, "%s: %m", what);
 	return 70;
 }
 
-/* Becomes an id of its own without any capability, and proves that there is no way back. */
-static int drop_privilege(const struct core_boot *boot)
+static int become_core(const struct core_boot *boot)
 {
-	cap_t none;
-	int r;
+	struct err err;
 
-	if (boot->as_root) {
-		/* PRIV: root's groups and ids go for good; boot->uid is this lane's and nobody else's. */
-		if (setgroups(0, NULL) < 0 || setresgid(boot->uid, boot->uid, boot->uid) < 0 || setresuid(boot->uid, boot->uid, boot->uid) < 0)
-			return die("give up root");
-		if (setuid(0) == 0 || setgid(0) == 0) {
-			errno = EPERM;
-			return die("root could be had again");
-		}
+	if (drop_privilege(boot->as_root, boot->uid, &err) < 0) {
+		log_err(LOG_CRIT, "core_failed", LOG_NONE, &err);
+		return 70;
 	}
-	none = cap_init();
-	if (!none || cap_set_proc(none) < 0)
-		return die("give up capabilities");
-	cap_free(none);
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-		return die("no_new_privs");
 	/* The change of credentials cleared what the keeper had set; a keeper that died since shows as a closed keeper_fd. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		return die("PDEATHSIG");
-	r = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0);
-	return r == 1 ? 0 : die("no_new_privs does not hold");
+	errno = -core_seal();
+	return errno ? die("landlock") : 0;
 }
 
 static void free_all(struct core *core)
@@ -89,9 +84,12 @@ static void free_all(struct core *core)
 
 	while ((z = LIST_FIRST(&core->zygotes)))
 		zygote_free(z);
+	core_life_close(core);
+	drain_answer(core);
 	server_close(core);
-	drain_done(core);
+	sched_close(core);
 	profile_cache_free(core->profiles);
+	metrics_free(core->metrics);
 	event_base_free(core->base);
 }
 
@@ -108,26 +106,30 @@ static void on_keeper(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 
 int core_main(struct core_boot *boot)
 {
-	struct core core = { .boot = boot, .next_seq = 1, .next_gen = 1 };
+	struct core core = { .boot = boot, .next_seq = 1, .next_gen = boot->next_gen };
 	struct event *keeper;
 	struct err err;
 	int r;
 
 	prctl(PR_SET_NAME, "brigd: core", 0, 0, 0);
+	log_process("core");
 	signal(SIGPIPE, SIG_IGN);
-	r = drop_privilege(boot);
+	r = become_core(boot);
 	if (r)
 		return r;
-	errno = -core_seal();
-	if (errno)
-		return die("landlock");
 	if (keeper_client_open(boot->keeper_fd) < 0)
 		return die("keeper socket");
 	core.base = event_base_new();
 	core.profiles = profile_cache_new(boot->profiles);
+	core.metrics = metrics_new();
 	keeper = core.base ? event_new(core.base, boot->keeper_fd, EV_READ | EV_PERSIST, on_keeper, &core) : NULL;
-	if (!core.profiles || !keeper || event_add(keeper, NULL) < 0 || server_open(&core, &err) < 0)
+	if (!core.profiles || !core.metrics || !keeper || event_add(keeper, NULL) < 0 || sched_open(&core) < 0 ||
+	    server_open(&core, &err) < 0)
 		return die("event loop");
+	if (boot->client_fd < 0 && core_life_open(&core, &err) < 0) {
+		log_err(LOG_CRIT, "core_failed", LOG_NONE, &err);
+		return 70;
+	}
 	event_base_dispatch(core.base);
 	event_free(keeper);
 	free_all(&core);

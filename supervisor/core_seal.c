@@ -46,10 +46,8 @@ static int rule_add(int ruleset, const char *path)
 	return syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0 ? -errno : 0;
 }
 
-int core_seal(void)
+int seal_files(const char *const *readable, size_t count)
 {
-	/* The jails' status and mounts; control groups and doctor's facts; doctor's look for Python. */
-	static const char *const readable[] = { "/proc", "/sys", "/usr" };
 	int abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 	struct seal_attr attr;
 
@@ -59,10 +57,18 @@ int core_seal(void)
 	_cleanup_close_ int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
 	if (ruleset < 0)
 		return -errno;
-	for (size_t i = 0; i < ARRAY_LEN(readable); i++) {
+	for (size_t i = 0; i < count; i++) {
 		int r = rule_add(ruleset, readable[i]);
 		if (r < 0)
 			return r;
 	}
 	return syscall(SYS_landlock_restrict_self, ruleset, 0) < 0 ? -errno : 0;
+}
+
+int core_seal(void)
+{
+	/* The jails' status and mounts; control groups and doctor's facts; doctor's look for Python. */
+	static const char *const readable[] = { "/proc", "/sys", "/usr" };
+
+	return seal_files(readable, ARRAY_LEN(readable));
 }

@@ -1,9 +1,13 @@
-/* Core's own walls, before it reads the first byte of a client: what a fault in a parser may not turn into. */
+/* Landlock walls of brigd's own roles, before they read the first byte of a stranger: what a fault in a parser may not turn
+ * into. A kernel without Landlock leaves what the drop of privilege gives. 0, or -errno when there is Landlock and it refuses. */
 #ifndef BRIG_SUPERVISOR_CORE_SEAL_H
 #define BRIG_SUPERVISOR_CORE_SEAL_H
 
-/* Landlock: reads below /proc, /sys and /usr only, writes nowhere, no TCP, no abstract socket or signal outward. A kernel
- * without Landlock leaves what the drop of privilege gives. 0, or -errno when there is Landlock and it refuses. */
+#include <stddef.h>
+
+/* Reads below these directories only, writes nowhere, no TCP, no abstract socket or signal outward. Open descriptors stay. */
+int seal_files(const char *const *readable, size_t count);
+/* Core's: /proc, /sys and /usr. */
 int core_seal(void);
 
 #endif

@@ -1,7 +1,9 @@
 #include "supervisor/jail_impl.h"
 
 #include "jail/base/fd.h"
+#include "supervisor/metrics.h"
 #include "supervisor/keeper_client.h"
+#include "supervisor/sched.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,8 +14,11 @@
 
 /* A jail parks within tens of milliseconds; under emulation and load within a few seconds. */
 #define SETUP_MAX_S 30
-/* A killed PID namespace is gone in milliseconds. After this long something is stuck in the kernel, and the slot stays taken. */
+/* A killed PID namespace is gone in milliseconds. After this long something is stuck in the kernel: its owner waits no longer, its slot does. */
 #define DEATH_MAX_S 10
+/* A group empties a moment after its last process was reaped; one that does not is asked for ever more seldom. */
+#define BURY_FIRST_MS 2u
+#define BURY_LAST_MS 1000u
 /* The answer is out and its reader awake by then; a refill costs a few milliseconds of one core. */
 #define REFILL_AFTER_US 1000
 
@@ -44,9 +49,9 @@ void jail_watch(struct jail *j, int fd, struct event **ev, event_callback_fn fn)
 		event_add(*ev, NULL);
 }
 
-static void timer_set(struct jail *j, unsigned seconds)
+static void timer_set(struct jail *j, unsigned ms)
 {
-	struct timeval tv = { .tv_sec = seconds };
+	const struct timeval tv = { .tv_sec = ms / 1000, .tv_usec = (ms % 1000) * 1000 };
 
 	if (j->timer)
 		evtimer_add(j->timer, &tv);
@@ -75,6 +80,7 @@ static void jail_free(struct jail *j)
 		event_free(j->timer);
 	if (j->has_slot)
 		j->core->slots_used &= ~(UINT64_C(1) << j->slot);
+	sched_room(j->core);
 	free(j);
 }
 
@@ -88,34 +94,109 @@ static void uncount(struct jail *j)
 	j->counted = false;
 }
 
-static void jail_gone(struct jail *j)
+static bool overdue(const struct jail *j)
 {
-	struct core *core = j->core;
-	struct keeper_reply reply;
+	return core_now_ns() - j->dying_ns >= DEATH_MAX_S * UINT64_C(1000000000);
+}
 
-	if (j->has_cgroup && keeper_ask_slot(core->boot->keeper_fd, KP_CGROUP_DEL, j->slot, -1, &reply, NULL) == 0) {
+static void dying(struct jail *j)
+{
+	if (j->state >= JAIL_DYING)
+		return;
+	uncount(j);
+	j->state = JAIL_DYING;
+	j->dying_ns = core_now_ns();
+}
+
+static void tell_gone(struct jail *j)
+{
+	if (j->told)
+		return;
+	j->told = true;
+	jail_tell(j, JAIL_NEWS_GONE);
+	j->fn = NULL;
+}
+
+/* The keeper removes its group. False: something in it still dies. */
+static bool group_removed(struct jail *j)
+{
+	struct keeper_reply reply;
+	int r = keeper_ask_slot(j->core->boot->keeper_fd, KP_CGROUP_DEL, j->slot, -1, &reply, NULL);
+
+	/* An earlier question may have removed a part of it already, and what it said then is the truth. */
+	if ((r == 0 || r == -EBUSY) && (!j->usage_known || reply.usage.cpu_us != CGROUP_UNKNOWN)) {
 		j->usage = reply.usage;
 		j->usage_known = true;
-	} else if (j->has_cgroup) {
-		j->has_slot = false; /* something in it does not die: nobody else gets this slot's id and group */
 	}
+	if (r == -EBUSY)
+		return false;
+	if (r < 0)
+		j->has_slot = false; /* the keeper's books are not ours: nobody else gets this slot's id and group */
 	j->has_cgroup = false;
+	return true;
+}
+
+/* What still lives after so long is stuck in the kernel. A supervisor that leaves waits no longer for it, nor does its owner. */
+static bool give_up(struct jail *j)
+{
+	if (!overdue(j))
+		return false;
+	tell_gone(j);
+	if (!j->core->leaving)
+		return false;
+	j->has_slot = false;
+	return true;
+}
+
+static void bury(struct jail *j)
+{
+	struct core *core = j->core;
+
+	if (j->has_cgroup && !group_removed(j) && !give_up(j)) {
+		j->bury_ms = j->bury_ms ? j->bury_ms * 2 : BURY_FIRST_MS;
+		if (j->bury_ms > BURY_LAST_MS)
+			j->bury_ms = BURY_LAST_MS;
+		timer_set(j, j->bury_ms);
+		return;
+	}
 	j->state = JAIL_GONE;
-	jail_tell(j, JAIL_NEWS_GONE);
+	tell_gone(j);
 	jail_free(j);
 	core_leave_if_idle(core);
 }
 
 void jail_ended(struct jail *j, bool exited, int wait_status)
 {
+	if (j->ended)
+		return;
 	if (!j->tool_ended) {
 		j->exited = exited;
 		j->wait_status = wait_status;
 	}
-	uncount(j);
-	j->state = JAIL_DYING;
-	jail_tell(j, JAIL_NEWS_ENDED);
-	jail_gone(j);
+	if (j->state == JAIL_PARKED && !j->fn)
+		metrics_pool_died(j->core);
+	dying(j);
+	j->ended = true;
+	if (!j->told)
+		jail_tell(j, JAIL_NEWS_ENDED);
+	bury(j);
+}
+
+/* Its zygote does not report its end, and is alive: a process of it is stuck in the kernel. */
+static void stuck(struct jail *j)
+{
+	struct core *core = j->core;
+
+	if (!j->told)
+		jail_tell(j, JAIL_NEWS_ENDED);
+	tell_gone(j);
+	if (!core->leaving) {
+		timer_set(j, DEATH_MAX_S * 1000); /* its end may still be told meanwhile */
+		return;
+	}
+	j->has_slot = false;
+	jail_free(j);
+	core_leave_if_idle(core);
 }
 
 void jail_kill(struct jail *j)
@@ -125,12 +206,11 @@ void jail_kill(struct jail *j)
 	if (j->state >= JAIL_DYING)
 		return;
 	bool spawned = j->state > JAIL_WAITING;
-	uncount(j);
-	j->state = JAIL_DYING;
+	dying(j);
 	j->killed = true;
 	/* A child that has not joined its group yet waits for GO on this socket and leaves when it closes. */
 	jail_event_close(&j->status_ev, &j->status_fd);
-	timer_set(j, DEATH_MAX_S);
+	timer_set(j, DEATH_MAX_S * 1000);
 	if (j->has_cgroup)
 		(void)keeper_ask_slot(j->core->boot->keeper_fd, KP_CGROUP_KILL, j->slot, -1, &reply, NULL);
 	if (!spawned) /* nothing to wait for; not from inside the owner's call */
@@ -167,9 +247,11 @@ static void on_timer(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 {
 	struct jail *j = arg;
 
-	if (j->state >= JAIL_DYING) {
-		if (j->pidfd >= 0 && j->zygote->state != ZYGOTE_DEAD) /* stuck in the kernel: its zygote still counts it */
-			j->has_slot = false;
+	if (j->ended) {
+		bury(j);
+	} else if (j->state >= JAIL_DYING && j->pidfd >= 0 && j->zygote->state != ZYGOTE_DEAD) {
+		stuck(j);
+	} else if (j->state >= JAIL_DYING) {
 		jail_ended(j, false, 0);
 	} else if (j->state < JAIL_PARKED) {
 		jail_fail_text(j, LAYER_PID, ETIMEDOUT, "the jail was not ready in time");
@@ -309,7 +391,7 @@ int jail_spawn(struct zygote *z, jail_fn fn, void *arg, struct jail **ret, struc
 	}
 	jail_watch(j, j->status_fd, &j->status_ev, jail_on_status);
 	j->spawn_ns = core_now_ns();
-	timer_set(j, SETUP_MAX_S);
+	timer_set(j, SETUP_MAX_S * 1000);
 	j->counted = true;
 	z->starting++;
 	*ret = j;
@@ -334,6 +416,7 @@ struct jail *jail_take_parked(struct zygote *z, jail_fn fn, void *arg)
 			j->fn = fn;
 			j->arg = arg;
 			j->receipt.warm = true;
+			metrics_pool_taken(z->core);
 			return j;
 		}
 	return NULL;

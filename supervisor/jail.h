@@ -8,7 +8,7 @@
  *   PARKING    read back from the kernel, PARK sent
  *   PARKED     waits for a request; may be taken once
  *   RUNNING    received the first byte of a request
- *   DYING      killed or ended; waiting for its status and the cgroup's removal
+ *   DYING      killed or ended; waiting for its status and the cgroup's removal, however long: its slot is nobody else's
  *   GONE       nothing is left of it
  */
 #ifndef BRIG_SUPERVISOR_JAIL_H
@@ -26,7 +26,7 @@ enum jail_news {
 	JAIL_NEWS_FAILED, /* never parked: failed_layer and why say what stopped it; GONE follows */
 	JAIL_NEWS_DENIED, /* the notification listener fired: denied_* */
 	JAIL_NEWS_ENDED,  /* PID 1 ended: exited, wait_status; GONE follows */
-	JAIL_NEWS_GONE,   /* cgroup removed, usage final; the handle is freed after this */
+	JAIL_NEWS_GONE,   /* cgroup removed, usage final; or it does not die, and we wait no longer. The handle is not the owner's after this */
 };
 typedef void (*jail_fn)(struct jail *jail, enum jail_news news, void *arg);
 
@@ -55,6 +55,10 @@ struct jail {
 	int denied_nr;
 	pid_t denied_pid;
 	bool exited, killed;   /* killed: by us */
+	bool ended;            /* no process of it is left that we know of; its group may still have to go */
+	bool told;             /* its owner heard GONE */
+	uint64_t dying_ns;     /* since when it is DYING */
+	uint32_t bury_ms;      /* pause before the keeper is asked for its group again */
 	int wait_status;       /* of PID 1, or of the tool under an init */
 	bool tool_ended;       /* ENDED came from the init */
 	uint64_t cpu_us;       /* once exited: set-up and tool together, where no cgroup tells them apart */

@@ -5,6 +5,7 @@
 
 #include "jail/base/fd.h"
 #include "supervisor/keeper_client.h"
+#include "supervisor/metrics.h"
 #include "supervisor/pidfd.h"
 
 #include <fcntl.h>
@@ -14,8 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-
-static void jail_drain_status(struct jail *j);
 
 static void jail_drain_status(struct jail *j);
 
@@ -159,7 +158,7 @@ void jail_zygote_msg(struct zygote *z, const struct zygote_msg *msg, int *fds, u
 		on_spawned(j, msg, &fds[0]);
 	} else if (msg->kind == ZY_INSPECTED && j->state == JAIL_LOCKED) {
 		on_inspected(j, msg, fds, nfds);
-	} else if (msg->kind == ZY_EXITED) {
+	} else if (msg->kind == ZY_EXITED && !j->ended) {
 		jail_drain_status(j); /* FAILED and ENDED were sent before the end that we hear of */
 		if (j->state < JAIL_PARKED)
 			jail_fail_text(j, LAYER_PID, 0, "the jail died while it was being set up");
@@ -231,6 +230,8 @@ static void on_parked(struct jail *j, const struct status_rec *rec)
 		j->zygote->parked++;
 	}
 	j->state = JAIL_PARKED;
+	if (!j->fn)
+		metrics_pool_parked(j->core, j->spawn_ns);
 	event_del(j->timer);
 	/* An init above the tool still has its end of the socket: it tells how the tool ended. */
 	if (!(j->zygote->spec->flags & SPEC_INIT))

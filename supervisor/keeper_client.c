@@ -1,13 +1,13 @@
 #include "supervisor/keeper_client.h"
 
 #include "jail/base/fd.h"
+#include "supervisor/log.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
-/* The keeper's longest work is the start of a zygote (10 s); one that is stopped must not hold calls past their end for ever. */
+/* The keeper answers at once; on a host that swaps within seconds. One that is stopped must not hold calls past their end for ever. */
 #define ANSWER_MAX_S 30
 #define EXIT_INTERNAL 70 /* internal_error */
 
@@ -16,7 +16,7 @@
 static void channel_lost(const char *what, int err) NORETURN;
 static void channel_lost(const char *what, int err)
 {
-	fprintf(stderr, "brigd: core: %s: %s; ending\n", what, strerror(err));
+	log_event(LOG_CRIT, "keeper_lost", LOG_NONE, "%s: %s; ending", what, strerror(err));
 	_exit(EXIT_INTERNAL);
 }
 

@@ -1,5 +1,5 @@
 /* Core's side of the keeper's socket: one request, one answer, in order.
- * The keeper answers at once (its longest wait is CGROUP_DEL's, bounded), so
+ * The keeper answers at once (its longest wait is CGROUP_DEL's few milliseconds), so
  * these calls block. A channel that fails, or an answer that does not come in time, ends core. */
 #ifndef BRIG_SUPERVISOR_KEEPER_CLIENT_H
 #define BRIG_SUPERVISOR_KEEPER_CLIENT_H

@@ -2,16 +2,24 @@
  * each, in order. This is the whole privileged surface: slot numbers and
  * numbers, never a path or a byte that a client wrote. The keeper treats core
  * as hostile: ranges are checked, and a malformed message ends the keeper
- * (and with it every jail).
+ * (and with it every jail). No answer waits for anything but the kernel's own work: whoever waits for one waits for all.
  *
- *   ZYGOTE_START  fd: sealed spec    -> fd: core's end of the zygote's control socket; EUSERS: as many run as may
- *   ZYGOTE_STOP                      kills the zygote of `gen` and all its jails, reaps it
+ *   ZYGOTE_START  fd: sealed spec    -> fd: core's end of the zygote's control socket, where READY or what stopped it
+ *                                    comes later; EUSERS: as many run as may, or were killed and still die
+ *   ZYGOTE_STOP                      kills the zygote of `gen` and all its jails; it is reaped when it is dead
  *   CGROUP_NEW    slot, limits       -> back-end, which controllers hold
  *   CGROUP_JOIN   slot, fd: pidfd    the keeper moves that process (a child of the zygote's PID namespace, or it refuses)
  *   CGROUP_BEGIN  slot               usage counts from here (peak reset where the kernel can) -> view, fds: what it says
  *   CGROUP_READ   slot               -> usage
  *   CGROUP_KILL   slot               every process of the slot dies
- *   CGROUP_DEL    slot               waits (bounded) until empty, reads usage, removes -> usage
+ *   CGROUP_DEL    slot               kills, reads usage, removes -> usage; EBUSY, usage: something in it still dies, ask again
+ *
+ * Only in a daemon:
+ *   READY                            core serves its sockets
+ *   ALIVE                            every CORE_ALIVE_MS; a core that is silent for CORE_HUNG_MS is killed and replaced
+ *   AUDIT                            -> fd: core's end of a new pair to the audit process; EAGAIN: ask again, it is being started
+ *   RELOAD                           the keeper reads configuration and profiles again -> fd: sealed, load.h
+ *   RELOAD_DONE, RELOAD_REFUSED      core works with what RELOAD gave it, and so will the next core; or does not
  */
 #ifndef BRIG_SUPERVISOR_KEEPER_PROTO_H
 #define BRIG_SUPERVISOR_KEEPER_PROTO_H
@@ -22,6 +30,9 @@
 
 #define KEEPER_MAGIC 0x4252474bu
 
+/* Zygotes at once: one per profile in use, and one more of each while generations change. */
+#define KEEPER_ZYGOTES 16u
+
 enum keeper_kind {
 	KP_ZYGOTE_START = 1,
 	KP_ZYGOTE_STOP,
@@ -31,7 +42,17 @@ enum keeper_kind {
 	KP_CGROUP_READ,
 	KP_CGROUP_KILL,
 	KP_CGROUP_DEL,
+	KP_READY,
+	KP_ALIVE,
+	KP_AUDIT,
+	KP_RELOAD,
+	KP_RELOAD_DONE,
+	KP_RELOAD_REFUSED,
 };
+
+#define CORE_ALIVE_MS 5000
+/* Core's longest wait for the keeper (a zygote that does not start) is 10 s, and that of a host that swaps is longer. */
+#define CORE_HUNG_MS  30000
 
 struct keeper_msg {
 	uint32_t magic;

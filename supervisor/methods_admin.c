@@ -16,7 +16,7 @@ static void method_drain(const struct request *rq)
 			return;
 		}
 	} else {
-		drain_begin(rq->core);
+		core_drain(rq->core);
 		if (request_true(rq, "params.wait")) {
 			pending = pending_new(rq->client, rq->id, rq->id_len);
 			if (pending && drain_wait(rq->core, pending) < 0)

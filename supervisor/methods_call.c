@@ -1,12 +1,10 @@
 /* Methods that start, show and end calls. */
 #include "supervisor/call.h"
+#include "supervisor/metrics.h"
 #include "supervisor/request.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* A drained supervisor is at work again, or gone, after about so long. */
-#define DRAIN_RETRY_MS 2000
 
 /* The answer to a call that did not begin. */
 static void answer_not_begun(const struct request *rq, enum outcome outcome, const char *profile, const struct err *why, uint32_t retry_after_ms)
@@ -14,6 +12,7 @@ static void answer_not_begun(const struct request *rq, enum outcome outcome, con
 	struct jbuf b;
 
 	jbuf_init(&b, ANSWER_TEXT_MAX);
+	metrics_refused(rq->core, profile, outcome);
 	answer_refused(outcome, profile, why, retry_after_ms, &b);
 	request_answer(rq, &b);
 	jbuf_done(&b);
@@ -42,22 +41,11 @@ static int take_args(const struct request *rq, struct call_request *cr, struct e
 	return 0;
 }
 
-/* Is there room for one more call of this client? Else it was answered as busy. */
-static bool call_admit(const struct request *rq, const char *profile)
-{
-	struct err why;
-
-	if (!rq->core->draining)
-		return true;
-	err_set(&why, ERR_HOST, EAGAIN, "drain", "draining: the operator lets this brigd take no more calls");
-	err_hint(&why, "nothing of it ran: send it again later");
-	answer_not_begun(rq, OUTCOME_BUSY, profile, &why, DRAIN_RETRY_MS);
-	return false;
-}
-
 static void method_run(const struct request *rq)
 {
-	struct call_request cr = { .best_effort = request_true(rq, "params.best_effort"), .want_stages = request_true(rq, "params.stages") };
+	struct call_request cr = { .best_effort = request_true(rq, "params.best_effort"),
+				   .want_stages = request_true(rq, "params.stages"),
+				   .stream = request_true(rq, "params.stream") };
 	_cleanup_free_ char *body = request_string(rq, "params.body", &cr.body_len);
 	struct profile *profile;
 	struct err err;
@@ -77,7 +65,7 @@ static void method_run(const struct request *rq)
 	}
 	if (take_args(rq, &cr, &err) < 0)
 		answer_not_begun(rq, OUTCOME_INVALID_ARGUMENTS, profile_name(profile), &err, 0);
-	else if (call_admit(rq, profile_name(profile)))
+	else
 		call_start(rq->client, profile, &cr, rq->id, rq->id_len);
 	profile_free(profile);
 }
@@ -163,6 +151,7 @@ static const struct param params_run[] = { { "body", STRING_FIRST, "a string" },
 					   PARAMS_PROFILE,
 					   { "best_effort", BOOL_FIRST, "true or false" },
 					   { "stages", BOOL_FIRST, "true or false" },
+					   { "stream", BOOL_FIRST, "true or false" },
 					   { 0 } };
 
 static const struct param params_cancel[] = { { "call_id", STRING_FIRST, "a string" }, { 0 } };

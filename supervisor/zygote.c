@@ -14,20 +14,35 @@
 	(LAYER_BIT(LAYER_CGROUP) | LAYER_BIT(LAYER_GROUPS) | LAYER_BIT(LAYER_TIME) | LAYER_BIT(LAYER_MDWE) | \
 	 LAYER_BIT(LAYER_SPECULATION) | LAYER_BIT(LAYER_LANDLOCK) | LAYER_BIT(LAYER_PROC))
 
+/* Preloaded modules may be large and the machine slow; a jail that waits for it gives up as late as this (jail.c). */
+#define START_MAX_MS 30000u
+/* How often the keeper is asked whether a zygote that was killed has made room: dying takes it milliseconds. */
+#define ROOM_RETRY_MS 5u
+
 static void zygote_die(struct zygote *z)
 {
+	struct keeper_msg msg = { .kind = KP_ZYGOTE_STOP, .gen = z->gen };
+	struct keeper_reply reply;
+
 	if (z->state == ZYGOTE_DEAD)
 		return;
 	z->start_failed = z->state == ZYGOTE_STARTING;
 	z->state = ZYGOTE_DEAD;
 	if (z->readable)
 		event_free(take_ptr(z->readable));
+	if (z->timer)
+		event_free(take_ptr(z->timer));
+	if (z->control >= 0)
+		(void)keeper_ask(z->core->boot->keeper_fd, &msg, -1, &reply, NULL, 0, NULL);
 	z->control = fd_close(z->control);
-
-	struct keeper_msg msg = { .kind = KP_ZYGOTE_STOP, .gen = z->gen };
-	struct keeper_reply reply;
-	(void)keeper_ask(z->core->boot->keeper_fd, &msg, -1, &reply, NULL, 0, NULL);
 	jail_zygote_changed(z);
+}
+
+static void timer_set(struct zygote *z, unsigned ms)
+{
+	const struct timeval tv = { .tv_sec = ms / 1000, .tv_usec = (ms % 1000) * 1000 };
+
+	evtimer_add(z->timer, &tv);
 }
 
 static void start_failed(struct zygote *z, const struct zygote_msg *msg)
@@ -62,6 +77,7 @@ static bool take_msg(struct zygote *z)
 	}
 	if (msg.kind == ZY_READY && z->state == ZYGOTE_STARTING) {
 		z->state = ZYGOTE_READY;
+		event_del(z->timer);
 		jail_zygote_changed(z);
 	} else if (msg.kind == ZY_START_FAILED && z->state == ZYGOTE_STARTING) {
 		start_failed(z, &msg);
@@ -92,10 +108,11 @@ void zygote_send(struct zygote *z, struct zygote_msg *msg, const int *fds, unsig
 	}
 }
 
+/* READY comes over the control socket, or what stopped it. */
 static int zygote_start(struct zygote *z, struct err *err)
 {
 	struct core *core = z->core;
-	struct keeper_msg msg = { .kind = KP_ZYGOTE_START, .gen = z->gen };
+	struct keeper_msg msg = { .kind = KP_ZYGOTE_START, .gen = z->gen = core->next_gen++ };
 	struct keeper_reply reply;
 	_cleanup_close_ int spec_fd = fd_sealed("brig-spec", z->spec, sizeof(*z->spec));
 
@@ -109,37 +126,69 @@ static int zygote_start(struct zygote *z, struct err *err)
 	z->readable = event_new(core->base, z->control, EV_READ | EV_PERSIST, on_readable, z);
 	if (!z->readable || event_add(z->readable, NULL) < 0)
 		return err_set(err, ERR_HOST, ENOMEM, "zygote", "no event for the control socket");
+	timer_set(z, START_MAX_MS);
 	return 0;
 }
 
-static struct zygote *zygote_find(struct core *core, const struct profile *profile, bool best_effort)
+static void start_late(struct zygote *z, int code, const char *what)
+{
+	z->failed_layer = LAYER_PID;
+	err_set(&z->why, ERR_HOST, code, "zygote", "%s", what);
+	err_hint(&z->why, "preload less, or see whether the machine is overloaded");
+	zygote_die(z);
+}
+
+/* STARTING: the keeper had no room, or READY is overdue. */
+static void on_timer(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
+{
+	struct zygote *z = arg;
+	int r;
+
+	if (z->control >= 0) {
+		start_late(z, ETIMEDOUT, "the zygote was not ready in time");
+		return;
+	}
+	r = zygote_start(z, &z->why);
+	if (r == -EUSERS && core_now_ns() < z->give_up_ns)
+		timer_set(z, ROOM_RETRY_MS);
+	else if (r == -EUSERS)
+		start_late(z, ETIMEDOUT, "zygotes that were killed do not die");
+	else if (r < 0)
+		zygote_die(z);
+}
+
+static struct zygote *zygote_find(struct core *core, const struct profile *profile, unsigned options)
 {
 	struct zygote *z;
 
 	LIST_FOREACH(z, &core->zygotes, link)
-		if (z->state != ZYGOTE_DEAD && z->best_effort == best_effort &&
+		if (z->state != ZYGOTE_DEAD && z->options == options &&
 		    strcmp(profile_digest(z->profile), profile_digest(profile)) == 0)
 			return z;
 	return NULL;
 }
 
-static struct zygote *zygote_new(struct core *core, struct profile *profile, bool best_effort)
+static struct zygote *zygote_new(struct core *core, struct profile *profile, unsigned options)
 {
 	struct zygote *z = calloc(1, sizeof(*z));
 
 	if (!z)
 		return NULL;
-	*z = (struct zygote){ .core = core, .gen = core->next_gen++, .control = -1, .best_effort = best_effort };
+	*z = (struct zygote){ .core = core, .control = -1, .options = options };
+	z->give_up_ns = core_now_ns() + START_MAX_MS * UINT64_C(1000000);
 	z->profile = profile_ref(profile);
 	LIST_INSERT_HEAD(&core->zygotes, z, link);
+	z->timer = evtimer_new(core->base, on_timer, z);
 	z->spec = malloc(sizeof(*z->spec));
-	if (!z->spec) {
+	if (!z->spec || !z->timer) {
 		zygote_free(z);
 		return NULL;
 	}
 	*z->spec = *profile_spec(profile);
-	if (best_effort)
+	if (options & ZYGOTE_BEST_EFFORT)
 		z->spec->best_effort |= BEST_EFFORT_LAYERS;
+	if (options & ZYGOTE_SESSION)
+		z->spec->flags |= SPEC_SESSION;
 	return z;
 }
 
@@ -184,14 +233,24 @@ static bool retire_idle(struct core *core)
 	return true;
 }
 
-/* Profiles are many, zygotes few (the keeper's bound): an idle one makes room. */
+static unsigned alive_besides(const struct zygote *self)
+{
+	const struct zygote *z;
+	unsigned n = 0;
+
+	LIST_FOREACH(z, &self->core->zygotes, link)
+		n += z != self && z->state != ZYGOTE_DEAD;
+	return n;
+}
+
+/* Profiles are many, zygotes few (the keeper's bound): an idle one makes room, as soon as it is dead. */
 static int start_with_room(struct zygote *z, struct err *err)
 {
 	int r = zygote_start(z, err);
 
-	if (r == -EUSERS && retire_idle(z->core)) {
-		z->gen = z->core->next_gen++;
-		r = zygote_start(z, err);
+	if (r == -EUSERS && (alive_besides(z) < KEEPER_ZYGOTES || retire_idle(z->core))) {
+		timer_set(z, ROOM_RETRY_MS);
+		return 0;
 	}
 	if (r == -EUSERS) {
 		err_set(err, ERR_HOST, EBUSY, JAIL_NO_ROOM, "calls of as many different profiles as may be in use at once are running");
@@ -201,14 +260,14 @@ static int start_with_room(struct zygote *z, struct err *err)
 	return r;
 }
 
-int zygote_get(struct core *core, struct profile *profile, bool best_effort, struct zygote **ret, struct err *err)
+int zygote_get(struct core *core, struct profile *profile, unsigned options, struct zygote **ret, struct err *err)
 {
-	struct zygote *z = zygote_find(core, profile, best_effort);
+	struct zygote *z = zygote_find(core, profile, options);
 	int r;
 
 	if (!z) {
 		free_dead(core);
-		z = zygote_new(core, profile, best_effort);
+		z = zygote_new(core, profile, options);
 		if (!z)
 			return err_set(err, ERR_HOST, ENOMEM, "zygote", "no memory");
 		r = start_with_room(z, err);
@@ -228,6 +287,8 @@ void zygote_free(struct zygote *z)
 		event_free(z->refill);
 	if (z->readable)
 		event_free(z->readable);
+	if (z->timer)
+		event_free(z->timer);
 	fd_close(z->control);
 	profile_free(z->profile);
 	free(z->spec);

@@ -3,6 +3,7 @@
 #include "supervisor/zygote_start.h"
 
 #include "jail/base/fd.h"
+#include "jail/base/names.h"
 #include "jail/zygote_proto.h"
 
 #include <fcntl.h>
@@ -18,30 +19,23 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-/* exec of a memfd takes milliseconds; a host that swaps gets its time, a hang does not. */
-#define START_WAIT_MS 10000
 /* The kernel reaps every jail of the PID namespace before its PID 1 counts as dead. */
 #define STOP_WAIT_MS 5000
 
-/* What the child says when it cannot go on; silence (end of file at exec) is success. */
-struct start_failed {
-	int err;
-	char op[40];
-};
-
 struct child_args {
-	int image_fd, spec_fd, control_fd, sync_fd;
+	int image_fd, spec_fd, control_fd, sync_fd; /* sync: one byte comes once the maps are written */
 	const int *lifeline;
 	char title[32];
 };
 
-static void NORETURN child_die(int sync_fd, const char *op)
+/* Core hears it where it waits for READY: the keeper has gone on to other things. */
+static void NORETURN child_die(int control_fd, const char *op)
 {
-	struct start_failed f = { .err = errno };
-
+	struct zygote_msg msg = { .magic = ZYGOTE_MAGIC, .kind = ZY_START_FAILED, .err = errno, .stage = LAYER_USER };
 	size_t len = strlen(op);
-	memcpy(f.op, op, len < sizeof(f.op) ? len : sizeof(f.op) - 1);
-	(void)send(sync_fd, &f, sizeof(f), MSG_NOSIGNAL);
+
+	memcpy(msg.op, op, len < sizeof(msg.op) ? len : sizeof(msg.op) - 1);
+	(void)send(control_fd, &msg, sizeof(msg), MSG_NOSIGNAL);
 	_exit(1);
 }
 
@@ -58,32 +52,26 @@ static void child_check_lifeline(int fd)
 static void child_place_fds(struct child_args *a)
 {
 	enum { HIGH = 32 };
-	int *const from[] = { &a->control_fd, &a->spec_fd, NULL, &a->image_fd, &a->sync_fd };
+	int *const from[] = { &a->control_fd, &a->spec_fd, &a->image_fd };
 	int lifeline = fcntl(a->lifeline[0], F_DUPFD_CLOEXEC, HIGH);
 
 	for (size_t i = 0; i < ARRAY_LEN(from); i++) {
-		if (!from[i])
-			continue;
 		int fd = fcntl(*from[i], F_DUPFD_CLOEXEC, HIGH);
 		if (fd < 0)
-			child_die(a->sync_fd, "fcntl F_DUPFD_CLOEXEC");
+			child_die(a->control_fd, "fcntl F_DUPFD_CLOEXEC");
 		*from[i] = fd;
 	}
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (null < 0)
-		child_die(a->sync_fd, "open /dev/null");
+		child_die(a->control_fd, "open /dev/null");
 	/* Standard error stays the keeper's: a zygote that cannot even start Python has no other voice. Jails get
 	 * their own. */
 	if (dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 || dup2(a->control_fd, ZYGOTE_FD_CONTROL) < 0 ||
 	    dup2(a->spec_fd, ZYGOTE_FD_SPEC) < 0 || dup2(lifeline, ZYGOTE_FD_LIFELINE) < 0)
-		child_die(a->sync_fd, "dup2");
-	/* Everything else is the keeper's: locks, cgroups, other zygotes. Two stay until exec closes them. */
-	int low = a->image_fd < a->sync_fd ? a->image_fd : a->sync_fd;
-	int high = a->image_fd < a->sync_fd ? a->sync_fd : a->image_fd;
-	if (close_range(ZYGOTE_FD_LIFELINE + 1, (unsigned)low - 1, 0) < 0 ||
-	    (low + 1 < high && close_range((unsigned)low + 1, (unsigned)high - 1, 0) < 0) ||
-	    close_range((unsigned)high + 1, ~0u, 0) < 0)
-		child_die(a->sync_fd, "close_range");
+		child_die(a->control_fd, "dup2");
+	/* Everything else is the keeper's: locks, cgroups, other zygotes. The image stays until exec closes it. */
+	if (close_range(ZYGOTE_FD_LIFELINE + 1, (unsigned)a->image_fd - 1, 0) < 0 || close_range((unsigned)a->image_fd + 1, ~0u, 0) < 0)
+		child_die(ZYGOTE_FD_CONTROL, "close_range");
 }
 
 static void child_reset_signals(void)
@@ -111,19 +99,19 @@ static void NORETURN child_run(struct child_args *a, bool ranged)
 	/* PRIV: all capabilities of the new user namespace; its own 0, which is this lane's first id. Where setgroups is denied
 	 * (one's own id only) the groups of the caller stay: the jail reports that. */
 	if (ranged && setgroups(0, NULL) < 0)
-		child_die(a->sync_fd, "setgroups");
+		child_die(a->control_fd, "setgroups");
 	if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
-		child_die(a->sync_fd, "setresuid");
+		child_die(a->control_fd, "setresuid");
 	/* Only now: a change of credentials clears it. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
-		child_die(a->sync_fd, "prctl PR_SET_PDEATHSIG");
+		child_die(a->control_fd, "prctl PR_SET_PDEATHSIG");
 	if (setsid() < 0)
-		child_die(a->sync_fd, "setsid");
+		child_die(a->control_fd, "setsid");
 	child_place_fds(a);
 	child_check_lifeline(ZYGOTE_FD_LIFELINE);
 	/* PRIV: the sealed copy of our own zygote, with a fixed environment: it starts with all of those capabilities. */
 	(void)syscall(SYS_execveat, a->image_fd, "", argv, env, AT_EMPTY_PATH);
-	child_die(a->sync_fd, "execveat");
+	child_die(ZYGOTE_FD_CONTROL, "execveat");
 }
 
 static int proc_write(pid_t pid, const char *file, const char *text, struct err *err)
@@ -154,23 +142,6 @@ static int maps_write(pid_t pid, const struct lane *lane, struct err *err)
 	if (r == 0)
 		r = proc_write(pid, "gid_map", gids, err);
 	return r == 0 ? proc_write(pid, "uid_map", uids, err) : r;
-}
-
-static int start_wait(int sync_fd, struct err *err)
-{
-	struct start_failed f = { 0 };
-	struct pollfd p = { sync_fd, POLLIN, 0 };
-	int n;
-
-	do
-		n = poll(&p, 1, START_WAIT_MS);
-	while (n < 0 && errno == EINTR);
-	if (n != 1)
-		return err_set(err, ERR_HOST, ETIMEDOUT, "zygote", "it did not start within %d ms", START_WAIT_MS);
-	if (recv(sync_fd, &f, sizeof(f), 0) != sizeof(f))
-		return 0;
-	f.op[sizeof(f.op) - 1] = '\0';
-	return err_set(err, ERR_HOST, f.err, "zygote", "%s: %s", f.op, strerror(f.err));
 }
 
 static pid_t zygote_clone(int *ret_pidfd)
@@ -226,10 +197,8 @@ int zygote_start(struct zygote *ret, const struct lane *lane, int image_fd, int 
 		r = maps_write(pid, lane, err);
 	if (r == 0 && send(ours, "g", 1, MSG_NOSIGNAL) != 1)
 		r = err_set(err, ERR_HOST, errno, "zygote", "it died before it started");
-	if (r == 0)
-		r = start_wait(ours, err);
 	if (r < 0)
-		(void)zygote_stop(ret);
+		zygote_kill(ret);
 	return r;
 }
 
@@ -245,6 +214,13 @@ bool zygote_reap(struct zygote *zygote)
 	return true;
 }
 
+void zygote_kill(const struct zygote *zygote)
+{
+	/* PRIV: SIGKILL to a child of ours, by pidfd. */
+	if (zygote->pidfd >= 0)
+		(void)syscall(SYS_pidfd_send_signal, zygote->pidfd, SIGKILL, NULL, 0);
+}
+
 int zygote_stop(struct zygote *zygote)
 {
 	struct pollfd p = { zygote->pidfd, POLLIN, 0 };
@@ -252,8 +228,7 @@ int zygote_stop(struct zygote *zygote)
 
 	if (zygote->pidfd < 0)
 		return 0;
-	/* PRIV: SIGKILL to a child of ours, by pidfd. */
-	(void)syscall(SYS_pidfd_send_signal, zygote->pidfd, SIGKILL, NULL, 0);
+	zygote_kill(zygote);
 	do
 		n = poll(&p, 1, STOP_WAIT_MS);
 	while (n < 0 && errno == EINTR);

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -174,22 +175,13 @@ def descendants_all():
                 pass
 
 
-class Supervisor:
-    """A private supervisor, as brig starts one."""
+class Client:
+    """One connection to a supervisor, JSON-RPC 2.0, one object a line."""
 
-    def __init__(self, env=None, program=None):
-        ours, theirs = socket.socketpair()
-        os.set_inheritable(theirs.fileno(), True)
-
-        def place():
-            os.dup2(theirs.fileno(), 3)
-        self.p = subprocess.Popen([program or BUILD + '/brigd', '--private', '3'], stdin=subprocess.DEVNULL, preexec_fn=place, pass_fds=(3,),
-                                  close_fds=True, env={'PATH': '/usr/bin:/bin', **(env or {})})
-        WAITED.add(self.p.pid)
-        theirs.close()
-        self.sock = ours
+    def __init__(self, sock):
+        self.sock = sock
         self.sock.settimeout(60 * FACTOR)
-        self.file = ours.makefile('rb')
+        self.file = sock.makefile('rb')
         self.id = 0
 
     def send(self, method, params):
@@ -209,10 +201,75 @@ class Supervisor:
         reply = self.recv()
         return reply.get('result', reply)
 
-    def close(self):
+    def hang_up(self):
         self.file.close()
         self.sock.close()
+
+
+class Supervisor(Client):
+    """A private supervisor, as brig starts one."""
+
+    def __init__(self, env=None, program=None):
+        ours, theirs = socket.socketpair()
+        os.set_inheritable(theirs.fileno(), True)
+
+        def place():
+            os.dup2(theirs.fileno(), 3)
+        self.p = subprocess.Popen([program or BUILD + '/brigd', '--private', '3'], stdin=subprocess.DEVNULL, preexec_fn=place, pass_fds=(3,),
+                                  close_fds=True, env={'PATH': '/usr/bin:/bin', **(env or {})})
+        WAITED.add(self.p.pid)
+        theirs.close()
+        super().__init__(ours)
+
+    def close(self):
+        self.hang_up()
         return self.p.wait(timeout=20 * FACTOR)
+
+
+class Daemon:
+    """brigd with sockets, its state below a directory of its own (a short one: socket paths have 107 bytes)."""
+
+    def __init__(self, argv=(), env=None, program=None, **popen):
+        self.state = tempfile.mkdtemp(prefix='brig-d-', dir='/var/tmp')
+        os.chmod(self.state, 0o755)
+        self.p = subprocess.Popen([program or BUILD + '/brigd', *argv], stdin=subprocess.DEVNULL,
+                                  env={'PATH': '/usr/bin:/bin', 'BRIG_STATE': self.state, **(env or {})}, **popen)
+        WAITED.add(self.p.pid)
+        end = time.monotonic() + 20 * FACTOR
+        while not os.path.exists(self.path('admin')):
+            if self.p.poll() is not None or time.monotonic() > end:
+                raise RuntimeError('brigd does not listen (exit %s)' % self.p.poll())
+            time.sleep(0.01)
+
+    def path(self, which):
+        return '%s/run/%s.sock' % (self.state, which)
+
+    def lane(self):
+        """The number of the lane that the keeper holds: it stands in the names of its groups."""
+        fds = '/proc/%d/fd/' % self.p.pid
+        for fd in os.listdir(fds):
+            m = re.search(r'/lanes/(\d+)$', os.readlink(fds + fd))
+            if m:
+                return int(m.group(1))
+        return None
+
+    def groups(self):
+        lane = self.lane()
+        return {d for d in cgroup_dirs() if re.match(r'[0-9a-f]+-%s\.' % lane, os.path.basename(d))}
+
+    def client(self, which='agent'):
+        sock = socket.socket(socket.AF_UNIX)
+        sock.connect(self.path(which))
+        return Client(sock)
+
+    def close(self, sig=signal.SIGTERM):
+        """Drains; the exit status."""
+        if self.p.poll() is None:
+            self.p.send_signal(sig)
+        try:
+            return self.p.wait(timeout=60 * FACTOR)
+        finally:
+            shutil.rmtree(self.state, ignore_errors=True)
 
 
 def tree_of(pid):
@@ -271,7 +328,7 @@ def lane_lives(path):
 
 def frame(kind, payload, length=None):
     """Source text of a result frame for a body that forges one."""
-    return 'struct.pack("IIQ", 0x42525253, %d, %s) + %r' % (kind, len(payload) if length is None else length, payload)
+    return 'struct.pack("IIQ16x", 0x42525253, %d, %s) + %r' % (kind, len(payload) if length is None else length, payload)
 
 
 assert struct  # bodies use it by name
