@@ -70,8 +70,9 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	config \
 	core core_life core_seal \
 	request sched server drain methods_admin methods_call methods_profile methods_status doctor doctor_host jail \
-	log log_line metrics metrics_print prom \
+	log log_line metrics metrics_print prom status_report \
 	audit_client drop \
+	session methods_session \
 	jail_setup keeper_client methods receipt trial verdict zygote))
 # What describes a jail and names its stages; of the jail's files the supervisor takes only these.
 SPEC_SRC := jail/spec.c jail/stage.c

@@ -87,7 +87,7 @@ static void client_left(struct client *cl)
 	for (c = LIST_FIRST(&core->calls); c; c = next) {
 		next = LIST_NEXT(c, link);
 		if (c->pending->client == cl)
-			call_cancel(c, NULL);
+			call_cancel(c);
 	}
 	client_close(cl);
 	if (last)

@@ -70,23 +70,18 @@ bool request_may_use(const struct request *rq, const char *profile)
 }
 
 /* Who asks may not approve: on agent.sock the limits are the operator's words, never the caller's. */
-static int agent_check(const struct request *rq, const char *name, bool has_text, struct err *err)
+int request_check_agent(const struct request *rq, const char *profile, struct err *err)
 {
 	if (client_authority(rq->client) != AUTHORITY_AGENT)
 		return 0;
-	if (has_text) {
-		err_set(err, ERR_CALLER, EPERM, AUTHORITY, "profile_text: an agent brings no profile of its own");
-		err_hint(err, "name one of the operator's (profile.list), or use a private supervisor: brig run --private --profile FILE");
-		return -EPERM;
-	}
 	if (request_true(rq, "params.best_effort") && !rq->core->boot->config.allow_best_effort) {
 		err_set(err, ERR_CALLER, EPERM, AUTHORITY, "best_effort: an agent may not weaken its jail");
 		err_hint(err, "the operator may permit it: allow_best_effort in brigd.conf(5)");
 		return -EPERM;
 	}
-	if (request_may_use(rq, name))
+	if (request_may_use(rq, profile))
 		return 0;
-	err_set(err, ERR_CALLER, EPERM, AUTHORITY, "profile %.60s is not for this socket", name);
+	err_set(err, ERR_CALLER, EPERM, AUTHORITY, "profile %.60s is not for agent.sock", profile);
 	err_hint(err, "profile.list shows those that are; the operator's list is \"profiles\" in brigd.conf(5)");
 	return -EPERM;
 }
@@ -106,8 +101,13 @@ int request_profile(const struct request *rq, struct profile **ret, struct err *
 		return err_set(err, ERR_CALLER, EINVAL, "profile", "profile and profile_text exclude each other");
 	if (path && !text)
 		return err_set(err, ERR_CALLER, EINVAL, "profile", "profile_path only names where profile_text is from");
+	if (text && client_authority(rq->client) == AUTHORITY_AGENT) {
+		err_set(err, ERR_CALLER, EPERM, AUTHORITY, "profile_text: an agent brings no profile of its own");
+		err_hint(err, "name one of the operator's (profile.list), or use a private supervisor: brig run --private --profile FILE");
+		return -EPERM;
+	}
 	const char *wanted = name ? name : rq->core->boot->config.default_profile;
-	int r = agent_check(rq, wanted, text || path, err);
+	int r = text ? 0 : request_check_agent(rq, wanted, err);
 	if (r < 0)
 		return r;
 	return profile_cache_get(rq->core->profiles, wanted, path ? path : "profile", text, text_len, ret, err);
