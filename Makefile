@@ -54,7 +54,7 @@ ZYGOTE_MAIN := jail/zygote_main.c
 BASE_SRC := $(addprefix jail/base/,$(addsuffix .c, \
 	err fd names))
 WIRE_SRC := $(addprefix supervisor/wire/,$(addsuffix .c, \
-	jbuf json json_find json_string utf8))
+	chain jbuf json json_find json_string utf8))
 AGENT_SRC := $(addprefix agent/,$(addsuffix .c, \
 	call cmd_doctor cmd_profile cmd_run connect file nearest options private rpc show stop text))
 # The keeper's, with privilege, come first; then what core parses and decides with.
@@ -64,7 +64,7 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	profile profile_cache profile_check profile_check_lists profile_keys profile_merge \
 	profile_mounts profile_print profile_seccomp profile_spec profile_store profile_text profile_value syscall_args syscall_groups \
 	answer call call_read capture client config core core_seal listener log log_line request sched server methods_call methods_profile methods_status doctor doctor_host jail \
-	audit_client drop \
+	audit audit_client audit_line audit_log audit_scan audit_seal audit_take drop \
 	jail_setup keeper_client methods receipt trial verdict zygote))
 # What describes a jail and names its stages; of the jail's files the supervisor takes only these.
 SPEC_SRC := jail/spec.c jail/stage.c
@@ -81,7 +81,7 @@ ZYGOTE_SRC := $(ZYGOTE_MAIN) $(JAIL_SRC) $(SPEC_SRC) $(filter-out %/err.c,$(BASE
 STRAY := $(filter-out $(BRIG_SRC) $(BRIGD_SRC) $(ZYGOTE_SRC),$(wildcard agent/*.c jail/*.c jail/base/*.c supervisor/*.c supervisor/wire/*.c))
 $(if $(STRAY),$(error in no program's list above: $(STRAY)))
 
-BRIG_PKG :=
+BRIG_PKG := libmd
 BRIGD_PKG := libcjson libseccomp libcap libevent_core libmd
 ZYGOTE_PKG := python3-embed libcap libnl-route-3.0 libnl-3.0
 TEST_PKG := cmocka $(sort $(BRIG_PKG) $(BRIGD_PKG) $(ZYGOTE_PKG))
