@@ -18,6 +18,7 @@ V ?= 0
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 20
+SOAK_CALLS ?= 100000
 CFLAGS ?= -O2 -g
 
 Q := $(if $(filter 1,$(V)),,@)
@@ -56,14 +57,20 @@ BASE_SRC := $(addprefix jail/base/,$(addsuffix .c, \
 WIRE_SRC := $(addprefix supervisor/wire/,$(addsuffix .c, \
 	chain jbuf json json_find json_string utf8))
 AGENT_SRC := $(addprefix agent/,$(addsuffix .c, \
-	call cmd_doctor cmd_profile cmd_run connect file nearest options private rpc show stop text))
+	call cmd_admin cmd_cancel cmd_doctor cmd_list cmd_metrics cmd_profile cmd_run cmd_status connect file nearest options private question \
+	rpc show stop table text))
 # The keeper's, with privilege, come first; then what core parses and decides with.
 SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
-	keeper keeper_caps keeper_serve pidfd lane lane_ids zygote_image zygote_start \
+	keeper keeper_caps keeper_children keeper_loop keeper_serve listener notify \
+	pidfd lane lane_ids zygote_image zygote_start \
 	cgroup cgroup_file cgroup_find cgroup_host cgroup_mount cgroup_scope cgroup_sweep cgroup_v1 cgroup_v2 cgroup_view \
 	profile profile_cache profile_check profile_check_lists profile_keys profile_merge \
 	profile_mounts profile_print profile_seccomp profile_spec profile_store profile_text profile_value syscall_args syscall_groups \
-	answer call call_read capture client config core core_seal listener log log_line request sched server methods_call methods_profile methods_status doctor doctor_host jail \
+	answer call call_read capture client fair stream \
+	config \
+	core core_life core_seal \
+	request sched server methods_call methods_profile methods_status doctor doctor_host jail \
+	log log_line metrics metrics_print prom \
 	audit audit_client audit_line audit_log audit_scan audit_seal audit_take drop \
 	jail_setup keeper_client methods receipt trial verdict zygote))
 # What describes a jail and names its stages; of the jail's files the supervisor takes only these.
@@ -207,7 +214,7 @@ format: ## let clang-format write it
 	$(Q)git ls-files '*.c' '*.h' | xargs -r clang-format -i
 
 # ---- the rest --------------------------------------------------------------------
-.PHONY: deps demo bench install uninstall clean help
+.PHONY: deps demo bench bench-deps soak install uninstall clean help
 deps: ## install the packages that a build needs and that are missing
 	$(Q)tools/deps build
 demo: ## install what is missing, build, run the main job and the hostile bodies
@@ -216,6 +223,10 @@ demo: ## install what is missing, build, run the main job and the hostile bodies
 	$(Q)$(PYTHON) tools/demo --brig $(B)/brig
 bench: all ## measure calls against bare python3, write build/bench.json
 	$(Q)$(PYTHON) tests/bench/bench.py --build $(B)
+bench-deps: ## install what the bench compares with and measures besides, all of it optional
+	$(Q)tools/deps bench
+soak: all ## SOAK_CALLS calls over a daemon; nothing may grow
+	$(Q)BUILD_DIR=$(abspath $(B)) BRIG_SOAK_CALLS=$(SOAK_CALLS) $(PYTHON) tests/integration/soak.py
 
 # brig finds brigd, brigd finds brig-zygote and ../profiles from where they really lie: the three stand
 # together, PATH gets links, and the whole can be moved.

@@ -4,13 +4,21 @@
  *   request pipe:  struct request_head, body (UTF-8 source), args (JSON text, byte for byte the caller's)
  *   result pipe:   struct result_head, payload (JSON text)
  *
+ * A jail reads one request and ends after its result, unless it is a session's (SPEC_SESSION): that one goes on to the
+ * next request, and its stdout and stderr are flushed before each result.
+ *
  * The result frame is the tool's own word: core believes it only so far as to
  * choose between ok and tool_error, checks the payload as hostile JSON, and
- * counts bytes really received, never `len`. The first complete frame wins. */
+ * counts bytes really received, never `len`. The first complete frame wins.
+ *
+ * The nonce says which request a frame answers. In a jail of one call it is zero. In a session's it is fresh for each call,
+ * so that what code of an earlier call wrote ahead, or still writes without having seen the request, is no answer to it. */
 #ifndef BRIG_JAIL_FRAME_H
 #define BRIG_JAIL_FRAME_H
 
 #include <stdint.h>
+
+#define FRAME_NONCE_BYTES 16
 
 #define REQUEST_MAGIC 0x42525251u
 #define RESULT_MAGIC 0x42525253u
@@ -21,6 +29,7 @@ struct request_head {
 	uint32_t args_len;
 	uint32_t reserved;
 	uint8_t seed[32]; /* fresh kernel randomness for this call */
+	uint8_t nonce[FRAME_NONCE_BYTES];
 };
 
 enum result_kind {
@@ -32,6 +41,7 @@ struct result_head {
 	uint32_t magic;
 	uint32_t kind; /* enum result_kind */
 	uint64_t len;  /* payload bytes */
+	uint8_t nonce[FRAME_NONCE_BYTES]; /* the request's */
 };
 
 #endif

@@ -7,7 +7,8 @@
  *              dumpable (privs), what it executes is, and 0 does not stop a dump that is piped, 1 does (core(5); do_coredump()).
  *              The filter lets nobody lower it.
  *              RLIMIT_CPU is the backup of core's watch on cgroup usage: a second late, and hard, since SIGXCPU's default
- *              action does not reach a PID 1.
+ *              action does not reach a PID 1. It counts a process's whole life, so a session's jail has none: core refuses
+ *              a session where no cgroup counts.
  * Order:       after mount (libnl and the mounts open descriptors above a small nofile), before seccomp (prlimit is refused).
  * If missing:  cannot be; a lower hard limit of the host stands and is no error, but for 0 bytes of core where the host pipes
  *              dumps and the profile starts programs: refused.
@@ -69,7 +70,8 @@ void layer_rlimit_apply(struct layer_state *st)
 	limit_set(RLIMIT_SIGPENDING, SIGPENDING_MAX, "setrlimit sigpending");
 	limit_set(RLIMIT_NICE, 0, "setrlimit nice");
 	limit_set(RLIMIT_RTPRIO, 0, "setrlimit rtprio");
-	limit_set(RLIMIT_CPU, (l->cpu_ms + 999u) / 1000u + 1u, "setrlimit cpu");
+	if (!(st->spec->flags & SPEC_SESSION))
+		limit_set(RLIMIT_CPU, (l->cpu_ms + 999u) / 1000u + 1u, "setrlimit cpu");
 	/* No cgroup holds the memory, and the caller said that this will do: private memory by DATA; AS bounds what DATA does
 	 * not count (shared mappings). Each process has its own, so it is weaker, and the receipt says so. */
 	if (st->degraded & LAYER_BIT(LAYER_CGROUP)) {

@@ -45,11 +45,17 @@ TIME_HELPERS = frozenset(("_strptime", "time"))
 
 profile = "?"
 restricted = True
+session = False
 allowed = frozenset()
 parents = frozenset()
 tool_builtins = None
 first_stdout = None
 first_stderr = None
+# The body that runs: its name in tracebacks, its text. A session has had others, whose functions may still be called.
+file = FILE
+sources = {}
+bodies = 0
+loop = None
 
 
 class ToolError(Exception):
@@ -57,7 +63,7 @@ class ToolError(Exception):
 
     def __init__(self, kind, message, line=None, column=None, source=None):
         super().__init__(message)
-        where = [f'File "{FILE}", line {line}: {source.strip()}'] if line and source else []
+        where = [f'File "{file}", line {line}: {source.strip()}'] if line and source else []
         self.report = (kind, message, line, column, where)
 
 
@@ -72,10 +78,11 @@ class Unfit(Exception):
 # --- set-up, in the zygote ---------------------------------------------------------------------
 
 
-def configure(name, full, imports, preload, host):
-    """host gives what only C can: bare(builtin function), gate(decide), say (a print of one write), shut()."""
-    global profile, restricted, allowed, parents, tool_builtins, first_stdout, first_stderr
-    profile, restricted = name, not full
+def configure(name, full, imports, preload, host, keep=False):
+    """host gives what only C can: bare(builtin function), gate(decide), say (a print of one write), shut().
+    keep: the jails are sessions', and one body finds what the last one left."""
+    global profile, restricted, session, allowed, parents, tool_builtins, first_stdout, first_stderr
+    profile, restricted, session = name, not full, keep
     # "pkg.*" says the same as "pkg": a module and what lies below it.
     allowed = frozenset(each.removesuffix(".*") for each in imports)
     parents = frozenset(each[:i] for each in allowed for i, c in enumerate(each) if c == ".")
@@ -148,18 +155,41 @@ def refusal(name, fromlist, level):
 
 def prepare(body, args, seed):
     """Bytes of the body, of the arguments, 32 random bytes -> code, namespace, keyword arguments."""
-    reseed(seed)
+    module = kept_module() or new_module(seed)
     kwargs = arguments(args)
     source = unfence(source_text(body))
     code = compiled(source)
-    module = type(sys)(NAME)
+    sources[file] = source
     space = module.__dict__
     space["__builtins__"] = tool_builtins
     # linecache, traceback and inspect ask the loader; a dict's own get() gives them no frame of ours.
     loader = type(sys.implementation)(get_source={NAME: source}.get)
     space["__loader__"] = loader
-    sys.modules[NAME] = module
+    # What a body without a run() of its own would else call is the last one's.
+    space.pop("run", None)
     return code, space, kwargs
+
+
+def new_module(seed):
+    """The state that a session keeps begins here; its random numbers are a part of it, and are not seeded again."""
+    global file, bodies
+    reseed(seed)
+    sources.clear()
+    file, bodies = FILE, 1
+    module = type(sys)(NAME)
+    sys.modules[NAME] = module
+    return module
+
+
+def kept_module():
+    """The module of a session's earlier bodies; one that a tool put another thing in the place of is gone."""
+    global file, bodies
+    module = sys.modules.get(NAME) if session else None
+    if type(module) is not type(sys):
+        return None
+    bodies += 1
+    file = f"{NAME}-{bodies}.py"
+    return module
 
 
 def source_text(body):
@@ -197,7 +227,7 @@ def unfence(source):
 
 def compiled(source):
     try:
-        return compile(source, FILE, "exec", 0, True)
+        return compile(source, file, "exec", 0, True)
     except SyntaxError as error:
         raise ToolError(type(error).__name__, error.msg or "invalid syntax", error.lineno, error.offset or None, error.text) from None
     except (ValueError, OverflowError, RecursionError, MemoryError) as error:
@@ -260,14 +290,17 @@ def entry(space):
 
 
 def drive(awaitable):
-    """The value of an awaitable that needs an event loop. What else the loop still holds ends with the jail."""
+    """The value of an awaitable that needs an event loop. What else the loop still holds ends with the jail, or goes on
+    when a session's next call drives it."""
+    global loop
     import asyncio
 
     async def whole():
         return await awaitable
 
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
+    if loop is None or loop.is_closed():
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
     return loop.run_until_complete(whole())
 
 
@@ -480,41 +513,39 @@ def traceback_of(error):
 
 
 def tool_frames(error):
-    """The tool's own frames, outermost first, as text; line and column of the innermost."""
+    """The tool's own frames, outermost first, as text; line and column of the innermost of this body."""
     found = []
     step = traceback_of(error)
     while step is not None:
-        if step.tb_frame.f_code.co_filename == FILE:
+        if step.tb_frame.f_code.co_filename in sources:
             found.append(step)
         step = step.tb_next
     if not found:
         return [], None, None
+    inner = [step for step in found if step.tb_frame.f_code.co_filename == file][-1:]
     left_out = len(found) - TRACE_HEAD - TRACE_TAIL
     text = [frame_text(step) for step in (found if left_out <= 0 else found[:TRACE_HEAD])]
     if left_out > 0:
         text.append(f"... {left_out} more frames")
         text += [frame_text(step) for step in found[-TRACE_TAIL:]]
-    return text, found[-1].tb_lineno, column_of(found[-1])
+    return (text, inner[0].tb_lineno, column_of(inner[0])) if inner else (text, None, None)
 
 
-def source_of_tool():
-    module = sys.modules.get(NAME)
-    try:
-        return module.__loader__.get_source(NAME).split("\n")
-    except Exception:
-        return []
+def source_of(step):
+    return sources[step.tb_frame.f_code.co_filename].split("\n")
 
 
 def frame_text(step):
-    lines = source_of_tool()
+    lines = source_of(step)
     line = step.tb_lineno
     source = lines[line - 1].strip() if line and 0 < line <= len(lines) else ""
-    return f'File "{FILE}", line {line}, in {step.tb_frame.f_code.co_name}' + (f": {source}" if source else "")
+    code = step.tb_frame.f_code
+    return f'File "{code.co_filename}", line {line}, in {code.co_name}' + (f": {source}" if source else "")
 
 
 def column_of(step):
     """co_positions counts bytes of UTF-8 from 0; people count characters from 1."""
-    lines = source_of_tool()
+    lines = source_of(step)
     for i, (line, _, column, _) in enumerate(step.tb_frame.f_code.co_positions()):
         if i == step.tb_lasti // 2:
             if column is None or not line or line > len(lines):

@@ -29,6 +29,7 @@ static const char *const step_names[STEPS] = { "configure", "prepare", "entry", 
 static PyObject *g_steps[STEPS]; /* functions of the prelude */
 static void *g_reserve;
 static pid_t g_pid; /* of the process that was asked */
+static bool g_session; /* one request after the other */
 
 /* Short, since its compilation is work that nobody asked for; it goes the ways that most tools go. */
 static const char warm_body[] = "def run(n, items):\n"
@@ -107,8 +108,9 @@ static int prelude_configure(const struct jail_spec *spec)
 	PyObject *host = python_host_new(), *done = NULL;
 
 	if (imports && preload && host)
-		done = PyObject_CallFunction(g_steps[STEP_CONFIGURE], "sOOOO", spec->profile,
-					     spec->flags & SPEC_FULL_BUILTINS ? Py_True : Py_False, imports, preload, host);
+		done = PyObject_CallFunction(g_steps[STEP_CONFIGURE], "sOOOOO", spec->profile,
+					     spec->flags & SPEC_FULL_BUILTINS ? Py_True : Py_False, imports, preload, host,
+					     g_session ? Py_True : Py_False);
 	Py_XDECREF(imports);
 	Py_XDECREF(preload);
 	Py_XDECREF(host);
@@ -130,6 +132,7 @@ int python_start(const struct jail_spec *spec, char *why, size_t why_cap)
 	const char *text = spec->prelude_len ? spec->prelude : _binary_prelude_py_start;
 	size_t len = spec->prelude_len ? spec->prelude_len : (size_t)(_binary_prelude_py_end - _binary_prelude_py_start);
 
+	g_session = spec->flags & SPEC_SESSION;
 	/* What C code of a tool prints must not sit in a buffer when the jail is killed. */
 	setvbuf(stdout, NULL, _IONBF, 0);
 	if (python_interpreter_start(why, why_cap) < 0)
@@ -265,6 +268,11 @@ static PyObject *error_payload(void)
 		PyErr_Clear();
 		payload = PyBytes_FromString("{\"type\":\"Error\",\"message\":\"the tool failed, and its error cannot be described\",\"traceback\":[]}");
 	}
+	if (g_session) { /* else they end with the process, without the tool's destructors */
+		Py_XDECREF(type);
+		Py_XDECREF(value);
+		Py_XDECREF(trace);
+	}
 	return payload;
 }
 
@@ -276,6 +284,8 @@ static PyObject *tool_run(PyObject *body, PyObject *args, PyObject *seed, enum r
 	if (getpid() != g_pid)
 		child_end();
 	payload = value ? step(STEP_ENCODE, value) : NULL;
+	if (g_session)
+		Py_XDECREF(value);
 	*ret_kind = RESULT_OK;
 	if (payload && PyBytes_CheckExact(payload))
 		return payload;
@@ -314,25 +324,26 @@ static PyObject *read_bytes(int fd, size_t len)
 	return bytes;
 }
 
-void python_serve(int request_fd, int result_fd)
+/* Reads one request, runs it, writes its frame. */
+static void serve_one(int request_fd, int result_fd)
 {
 	struct request_head head;
 	struct result_head out = { .magic = RESULT_MAGIC };
 	enum result_kind kind;
 	PyObject *body, *args, *seed, *payload;
 
-	/* As CPython's own start does: a closed pipe and a full file are OSErrors of the tool, not its death. */
-	(void)signal(SIGPIPE, SIG_IGN);
-	(void)signal(SIGXFSZ, SIG_IGN);
-	/* Core went away, or threw this jail out unused. */
+	/* Core went away, or threw this jail out. Python's lock is held while we wait: a session's threads stand still between calls. */
 	if (fd_read_all(request_fd, &head, sizeof(head)) < 0)
 		_exit(0);
 	if (head.magic != REQUEST_MAGIC || head.body_len > LIMIT_BODY_BYTES || head.args_len > LIMIT_ARGS_BYTES)
 		_exit(1);
 	body = read_bytes(request_fd, head.body_len);
 	args = read_bytes(request_fd, head.args_len);
-	fd_close(request_fd);
+	if (!g_session)
+		fd_close(request_fd);
 	seed = PyBytes_FromStringAndSize((const char *)head.seed, sizeof(head.seed));
+	if (!g_reserve) /* an earlier error took it */
+		g_reserve = malloc(RESERVE_BYTES);
 	if (!seed)
 		_exit(1);
 
@@ -343,8 +354,23 @@ void python_serve(int request_fd, int result_fd)
 		_exit(1);
 	out.kind = kind;
 	out.len = (uint64_t)PyBytes_GET_SIZE(payload);
-	if (fd_write_all(result_fd, &out, sizeof(out)) == 0)
-		(void)fd_write_all(result_fd, PyBytes_AS_STRING(payload), out.len);
+	memcpy(out.nonce, head.nonce, sizeof(out.nonce));
+	if ((fd_write_all(result_fd, &out, sizeof(out)) < 0 || fd_write_all(result_fd, PyBytes_AS_STRING(payload), out.len) < 0) && g_session)
+		_exit(1); /* nobody reads: core is gone, or the tool closed it */
+	Py_DECREF(payload);
+	Py_DECREF(body);
+	Py_DECREF(args);
+	Py_DECREF(seed);
+}
+
+void python_serve(int request_fd, int result_fd)
+{
+	/* As CPython's own start does: a closed pipe and a full file are OSErrors of the tool, not its death. */
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN);
+	do
+		serve_one(request_fd, result_fd);
+	while (g_session);
 	/* Core kills the jail as soon as it has the frame. Until then it stands, so that what the kernel holds against it
 	 * (usage, a pending SIGXFSZ) can still be read; a frame that core does not take must not keep it for long. */
 	(void)poll(NULL, 0, STAND_MS);

@@ -19,7 +19,8 @@ void python_after_fork_child(void);
 /* Jail, before it parks: a dummy call, so that the pages which a call writes are already its own. Sends nothing. */
 void python_warm(void);
 
-/* Jail: reads one request from request_fd (closes it), reseeds, runs, writes one result frame to result_fd, flushes, _exit()s. */
+/* Jail: reads one request from request_fd (closes it), reseeds, runs, writes one result frame to result_fd, flushes, _exit()s.
+ * With SPEC_SESSION it takes one request after the other, and ends when request_fd does. */
 void python_serve(int request_fd, int result_fd) NORETURN;
 
 #endif

@@ -34,7 +34,8 @@ enum spec_flag {
 	SPEC_LO_UP = 1u << 3,         /* loopback up inside the empty net namespace */
 	SPEC_MDWE = 1u << 4,          /* memory-deny-write-execute wanted (profile has no JIT or ctypes) */
 	SPEC_FULL_BUILTINS = 1u << 5, /* prelude lifts the builtins list */
-	SPEC_FLAGS_ALL = (1u << 6) - 1,
+	SPEC_SESSION = 1u << 6,       /* the jail takes one request after the other and keeps Python's state between them */
+	SPEC_FLAGS_ALL = (1u << 7) - 1,
 };
 
 enum spec_mount_flag {

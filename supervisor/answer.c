@@ -12,7 +12,7 @@
 /* More frames than a person reads. */
 #define TRACEBACK_MAX 50
 
-/* Most calls are over by then, and asking again costs little. */
+/* Where nothing is queued, so that nothing is known of the wait: most calls are over by then, and asking again costs little. */
 #define RETRY_AFTER_MS 100
 
 /* What the profile's limit and its origin are called, and how to say that it ended a call. */
@@ -143,7 +143,7 @@ static void cause_of(const struct call *c, struct cause *out)
 		break;
 	case OUTCOME_BUSY:
 		snprintf(out->what, sizeof(out->what), "%s", c->why.detail);
-		snprintf(out->evidence, sizeof(out->evidence), "{\"slots\":%d}", LIMIT_SLOTS);
+		snprintf(out->evidence, sizeof(out->evidence), "{\"limit\":\"%s\"}", c->why.where);
 		snprintf(out->hint, sizeof(out->hint), "%s", c->why.hint);
 		break;
 	case OUTCOME_INTERNAL_ERROR:
@@ -254,8 +254,9 @@ static void print_known(const char *key, bool known, uint64_t value, struct jbuf
 static void print_usage(const struct call *c, struct jbuf *out)
 {
 	double wall = c->begun_ns ? (double)(c->ended_ns - c->begun_ns) / 1e6 : 0.0;
+	double queued = (double)((c->left_queue_ns ? c->left_queue_ns : c->ended_ns) - c->received_ns) / 1e6;
 
-	jbuf_printf(out, ",\"usage\":{\"wall_ms\":%.3f,\"queue_ms\":0.0", wall);
+	jbuf_printf(out, ",\"usage\":{\"wall_ms\":%.3f,\"queue_ms\":%.3f", wall, queued);
 	if (c->usage_known && c->usage.cpu_us != CGROUP_UNKNOWN)
 		jbuf_printf(out, ",\"cpu_ms\":%.3f", (double)c->usage.cpu_us / 1e3);
 	else
@@ -284,7 +285,7 @@ void answer_print(const struct call *c, struct jbuf *out)
 	jbuf_cstring(out, c->profile);
 	jbuf_printf(out, ",\"outcome\":\"%s\"", outcome_name(c->outcome));
 	if (c->outcome == OUTCOME_BUSY)
-		jbuf_printf(out, ",\"retry_after_ms\":%d", RETRY_AFTER_MS);
+		jbuf_printf(out, ",\"retry_after_ms\":%u", c->retry_after_ms ? c->retry_after_ms : RETRY_AFTER_MS);
 	if (c->outcome != OUTCOME_OK)
 		cause_of(c, &cause);
 	if (c->outcome == OUTCOME_OK) {

@@ -3,7 +3,7 @@
 #include "jail/base/fd.h"
 #include "supervisor/audit_client.h"
 #include "supervisor/client.h"
-#include "supervisor/sched.h"
+#include "supervisor/metrics.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -28,6 +28,7 @@ static void call_free(struct call *c)
 	capture_done(&c->err);
 	free(c->request);
 	free(c->result);
+	stream_free(c->stream);
 	pending_free(c->pending);
 	free(c);
 }
@@ -86,8 +87,11 @@ static void call_answer(struct call *c)
 	if (capture_truncated(&c->err))
 		c->limits_hit |= HIT_STDERR;
 	c->outcome = verdict_of(&c->ev);
+	metrics_call(c);
 	audit_end(c);
 	sched_done(c);
+	if (c->stream)
+		stream_end(c->stream);
 	jbuf_init(&b, LIMIT_ANSWER_BYTES);
 	answer_print(c, &b);
 	pending_answer(take_ptr(c->pending), &b);
@@ -191,19 +195,19 @@ static void on_tick(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 		end_by_kill(c);
 }
 
-static void on_stdout(evutil_socket_t fd, short what UNUSED, void *arg)
+static void on_stdout(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 {
 	struct call *c = arg;
 
-	if (!call_read_stream(fd, &c->out, READ_CHUNK))
+	if (!call_read_stream(c, STREAM_STDOUT, READ_CHUNK))
 		event_del(c->stdout_ev);
 }
 
-static void on_stderr(evutil_socket_t fd, short what UNUSED, void *arg)
+static void on_stderr(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 {
 	struct call *c = arg;
 
-	if (!call_read_stream(fd, &c->err, READ_CHUNK))
+	if (!call_read_stream(c, STREAM_STDERR, READ_CHUNK))
 		event_del(c->stderr_ev);
 }
 
@@ -367,7 +371,32 @@ void call_cancel(struct call *c)
 	end_now(c);
 }
 
+void call_stop(struct call *c)
+{
+	if (c->state == CALL_KILLED)
+		return;
+	if (frame_is_there(c)) {
+		end_with_frame(c);
+		return;
+	}
+	err_set(&c->why, ERR_HOST, ESHUTDOWN, "core", "it was stopped while the call was under way");
+	c->ev.internal = true;
+	end_now(c);
+}
+
 /* ---- the start ---- */
+
+/* What a drain lets end takes as long as it takes; soon after, another supervisor may answer. */
+#define DRAIN_RETRY_MS 5000
+
+static void refuse_draining(struct call *c)
+{
+	struct err why;
+
+	err_set(&why, ERR_HOST, EBUSY, "core", "the supervisor is draining: it takes no new calls and ends soon");
+	err_hint(&why, "ask again when it has been started anew");
+	call_refuse_busy(c, &why, DRAIN_RETRY_MS);
+}
 
 static int build_request(struct call *c, const struct call_request *req)
 {
@@ -406,6 +435,7 @@ static struct call *call_new(struct client *client, const struct call_request *r
 	c->received_ns = core_now_ns();
 	c->uid = client_uid(client);
 	c->pid = client_pid(client);
+	c->flow = client;
 	c->best_effort = req->best_effort;
 	c->want_stages = req->want_stages;
 	LIST_INSERT_HEAD(&c->core->calls, c, link);
@@ -427,13 +457,24 @@ static int call_prepare(struct call *c)
 
 	if (capture_init(&c->out, c->limits.stdout_bytes) < 0 || capture_init(&c->err, c->limits.stderr_bytes) < 0)
 		return err_set(&c->why, ERR_HOST, ENOMEM, "core", "no memory for the call's output");
-	r = zygote_get(c->core, c->effective, c->best_effort, &c->zygote, &c->why);
+	r = zygote_get(c->core, c->effective, c->best_effort ? ZYGOTE_BEST_EFFORT : 0, &c->zygote, &c->why);
 	if (r < 0)
 		return r;
 	c->jail = jail_take_parked(c->zygote, on_jail, c);
 	if (c->jail)
 		return 0;
 	return jail_spawn(c->zygote, on_jail, c, &c->jail, &c->why);
+}
+
+/* As it was before its turn. */
+static void wait_again(struct call *c)
+{
+	c->state = CALL_QUEUED;
+	c->left_queue_ns = 0;
+	c->zygote = NULL;
+	c->why = (struct err){ 0 };
+	capture_done(&c->out);
+	capture_done(&c->err);
 }
 
 void call_begin(struct call *c)
@@ -443,6 +484,11 @@ void call_begin(struct call *c)
 	if (call_prepare(c) < 0) {
 		int layer = layer_find(c->why.where);
 		c->ev.busy = strcmp(c->why.where, JAIL_NO_ROOM) == 0;
+		if (c->ev.busy && sched_put_back(c)) {
+			c->ev.busy = false;
+			wait_again(c);
+			return;
+		}
 		c->ev.setup_failed = layer >= 0 || c->why.class == ERR_HOST;
 		c->ev.internal = !c->ev.setup_failed;
 		c->failed_layer = layer >= 0 ? (enum layer)layer : LAYER_USER;
@@ -470,6 +516,14 @@ void call_start(struct client *client, struct profile *profile, const struct cal
 	c->effective = profile_ref(profile);
 	c->limits = profile_spec(profile)->limits;
 	snprintf(c->profile, sizeof(c->profile), "%s", profile_name(profile));
+	if (c->core->draining) {
+		refuse_draining(c);
+		return;
+	}
+	if (req->stream)
+		c->stream = stream_new(c->core->base, c->pending, c->id, &c->limits);
+	if (c->stream) /* without memory for it the result still tells all */
+		stream_started(c->stream);
 	if (audit_begin(c, &err) < 0)
 		call_unrecorded(c, &err);
 	else

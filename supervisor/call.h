@@ -14,7 +14,11 @@
 #include "supervisor/capture.h"
 #include "supervisor/client.h"
 #include "supervisor/jail.h"
+#include "supervisor/sched.h"
 #include "supervisor/verdict.h"
+
+struct session;
+struct stream;
 
 enum call_state { CALL_QUEUED, CALL_JAIL, CALL_RUN, CALL_KILLED };
 
@@ -27,6 +31,8 @@ struct call_request {
 	size_t body_len, args_len;
 	bool best_effort;
 	bool want_stages;
+	bool stream;             /* tell the client what the tool writes as it comes (stream.h) */
+	struct session *session; /* or NULL */
 };
 
 struct call {
@@ -35,8 +41,13 @@ struct call {
 	enum call_state state;
 	char id[33];               /* 128 random bits, hex: unique across hosts */
 	struct pending *pending;   /* what is answered in the end */
+	struct session *session;   /* whose context it has, or NULL; it outlives the call */
+	struct stream *stream;     /* NULL: nobody wants the output as it comes */
+	uint8_t nonce[FRAME_NONCE_BYTES]; /* of the frame that answers it */
 	uid_t uid;                 /* of the client, which may leave before the call does */
 	pid_t pid;
+	const void *flow;          /* with whom it shares turns in the queue: its connection. Only compared */
+	struct sched_entry sched;
 	bool best_effort;
 	bool recorded;             /* the decision is in the audit log */
 	struct profile *effective; /* a reference */
@@ -71,7 +82,7 @@ struct call {
 
 /* The answer goes to the client when the call ends; rpc_id is copied. */
 void call_start(struct client *client, struct profile *profile, const struct call_request *req, const char *rpc_id, size_t rpc_id_len);
-/* Its turn has come. It may be answered and freed on return. */
+/* Its turn has come. It may be answered and freed on return, or wait again (sched_put_back). */
 void call_begin(struct call *call);
 /* There is no room, nor soon: answered as busy, and freed. */
 void call_refuse_busy(struct call *call, const struct err *why, uint32_t retry_after_ms);
@@ -80,6 +91,8 @@ void call_recorded(struct call *call);
 void call_unrecorded(struct call *call, const struct err *why);
 /* Ends it as cancelled. */
 void call_cancel(struct call *call);
+/* The supervisor ends: the call does not go on, which is nobody's fault. */
+void call_stop(struct call *call);
 /* The result object of brig(1). */
 void answer_print(const struct call *call, struct jbuf *out);
 /* The same shape for a call that never got as far as a jail. */

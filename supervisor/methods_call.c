@@ -1,5 +1,6 @@
 /* Methods that start, show and end calls. */
 #include "supervisor/call.h"
+#include "supervisor/metrics.h"
 #include "supervisor/request.h"
 
 #include <string.h>
@@ -9,6 +10,7 @@ static void answer_invalid(const struct request *rq, const char *profile, const 
 	struct jbuf b;
 
 	jbuf_init(&b, ANSWER_TEXT_MAX);
+	metrics_refused(rq->core, profile, OUTCOME_INVALID_ARGUMENTS);
 	answer_refused(OUTCOME_INVALID_ARGUMENTS, profile, why, &b);
 	request_answer(rq, &b);
 	jbuf_done(&b);
@@ -39,7 +41,9 @@ static int take_args(const struct request *rq, struct call_request *cr, struct e
 
 static void method_run(const struct request *rq)
 {
-	struct call_request cr = { .best_effort = request_true(rq, "params.best_effort"), .want_stages = request_true(rq, "params.stages") };
+	struct call_request cr = { .best_effort = request_true(rq, "params.best_effort"),
+				   .want_stages = request_true(rq, "params.stages"),
+				   .stream = request_true(rq, "params.stream") };
 	_cleanup_free_ char *body = request_string(rq, "params.body", &cr.body_len);
 	struct profile *profile;
 	struct err err;
@@ -71,6 +75,7 @@ static const struct param params_run[] = { { "body", STRING_FIRST, "a string" },
 					   PARAMS_PROFILE,
 					   { "best_effort", BOOL_FIRST, "true or false" },
 					   { "stages", BOOL_FIRST, "true or false" },
+					   { "stream", BOOL_FIRST, "true or false" },
 					   { 0 } };
 
 const struct method methods_call[] = {

@@ -157,24 +157,24 @@ static void on_timer(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 		zygote_die(z);
 }
 
-static struct zygote *zygote_find(struct core *core, const struct profile *profile, bool best_effort)
+static struct zygote *zygote_find(struct core *core, const struct profile *profile, unsigned options)
 {
 	struct zygote *z;
 
 	LIST_FOREACH(z, &core->zygotes, link)
-		if (z->state != ZYGOTE_DEAD && z->best_effort == best_effort &&
+		if (z->state != ZYGOTE_DEAD && z->options == options &&
 		    strcmp(profile_digest(z->profile), profile_digest(profile)) == 0)
 			return z;
 	return NULL;
 }
 
-static struct zygote *zygote_new(struct core *core, struct profile *profile, bool best_effort)
+static struct zygote *zygote_new(struct core *core, struct profile *profile, unsigned options)
 {
 	struct zygote *z = calloc(1, sizeof(*z));
 
 	if (!z)
 		return NULL;
-	*z = (struct zygote){ .core = core, .control = -1, .best_effort = best_effort };
+	*z = (struct zygote){ .core = core, .control = -1, .options = options };
 	z->give_up_ns = core_now_ns() + START_MAX_MS * UINT64_C(1000000);
 	z->profile = profile_ref(profile);
 	LIST_INSERT_HEAD(&core->zygotes, z, link);
@@ -185,8 +185,10 @@ static struct zygote *zygote_new(struct core *core, struct profile *profile, boo
 		return NULL;
 	}
 	*z->spec = *profile_spec(profile);
-	if (best_effort)
+	if (options & ZYGOTE_BEST_EFFORT)
 		z->spec->best_effort |= BEST_EFFORT_LAYERS;
+	if (options & ZYGOTE_SESSION)
+		z->spec->flags |= SPEC_SESSION;
 	return z;
 }
 
@@ -258,14 +260,14 @@ static int start_with_room(struct zygote *z, struct err *err)
 	return r;
 }
 
-int zygote_get(struct core *core, struct profile *profile, bool best_effort, struct zygote **ret, struct err *err)
+int zygote_get(struct core *core, struct profile *profile, unsigned options, struct zygote **ret, struct err *err)
 {
-	struct zygote *z = zygote_find(core, profile, best_effort);
+	struct zygote *z = zygote_find(core, profile, options);
 	int r;
 
 	if (!z) {
 		free_dead(core);
-		z = zygote_new(core, profile, best_effort);
+		z = zygote_new(core, profile, options);
 		if (!z)
 			return err_set(err, ERR_HOST, ENOMEM, "zygote", "no memory");
 		r = start_with_room(z, err);

@@ -1,10 +1,16 @@
 /* Core's handle of one zygote: started by the keeper, spoken to by core alone.
- * One for each distinct spec (profile and the caller's best-effort word). */
+ * One for each distinct spec (profile, the caller's best-effort word, single calls or sessions). */
 #ifndef BRIG_SUPERVISOR_ZYGOTE_H
 #define BRIG_SUPERVISOR_ZYGOTE_H
 
 #include "jail/zygote_proto.h"
 #include "supervisor/core_state.h"
+
+/* What a spec has beyond its profile's. */
+enum zygote_option {
+	ZYGOTE_BEST_EFFORT = 1u << 0, /* the caller's word */
+	ZYGOTE_SESSION = 1u << 1,     /* its jails take many calls; never pooled */
+};
 
 enum zygote_state { ZYGOTE_STARTING, ZYGOTE_READY, ZYGOTE_DEAD };
 
@@ -18,8 +24,8 @@ struct zygote {
 	struct event *timer;       /* STARTING: asks the keeper again, or gives up */
 	uint64_t give_up_ns;
 	struct profile *profile;   /* a reference of ours */
-	bool best_effort;          /* the caller's word for this zygote's jails */
-	struct jail_spec *spec;    /* owned copy: the profile's, with the caller's best_effort added */
+	unsigned options;          /* enum zygote_option */
+	struct jail_spec *spec;    /* owned copy: the profile's, with the options added */
 	uint32_t first_host_uid;
 	enum layer failed_layer;   /* DEAD: what stopped it */
 	bool start_failed;         /* DEAD before READY */
@@ -29,8 +35,8 @@ struct zygote {
 	unsigned parked, starting; /* jails waiting for a call, and on their way there */
 };
 
-/* The zygote for this profile, started if there is none yet; takes a reference of its own. */
-int zygote_get(struct core *core, struct profile *profile, bool best_effort, struct zygote **ret, struct err *err);
+/* The zygote for this profile and these options, started if there is none yet; takes a reference of its own. */
+int zygote_get(struct core *core, struct profile *profile, unsigned options, struct zygote **ret, struct err *err);
 /* Sends one message; a failure kills the zygote (its jails then end as internal_error). */
 void zygote_send(struct zygote *z, struct zygote_msg *msg, const int *fds, unsigned nfds);
 void zygote_free(struct zygote *z);

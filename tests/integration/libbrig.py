@@ -244,6 +244,19 @@ class Daemon:
     def path(self, which):
         return '%s/run/%s.sock' % (self.state, which)
 
+    def lane(self):
+        """The number of the lane that the keeper holds: it stands in the names of its groups."""
+        fds = '/proc/%d/fd/' % self.p.pid
+        for fd in os.listdir(fds):
+            m = re.search(r'/lanes/(\d+)$', os.readlink(fds + fd))
+            if m:
+                return int(m.group(1))
+        return None
+
+    def groups(self):
+        lane = self.lane()
+        return {d for d in cgroup_dirs() if re.match(r'[0-9a-f]+-%s\.' % lane, os.path.basename(d))}
+
     def client(self, which='agent'):
         sock = socket.socket(socket.AF_UNIX)
         sock.connect(self.path(which))
@@ -315,7 +328,7 @@ def lane_lives(path):
 
 def frame(kind, payload, length=None):
     """Source text of a result frame for a body that forges one."""
-    return 'struct.pack("IIQ", 0x42525253, %d, %s) + %r' % (kind, len(payload) if length is None else length, payload)
+    return 'struct.pack("IIQ16x", 0x42525253, %d, %s) + %r' % (kind, len(payload) if length is None else length, payload)
 
 
 assert struct  # bodies use it by name

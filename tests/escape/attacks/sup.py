@@ -2,7 +2,7 @@
 
 
 def _frame(kind, payload, length=None, magic=0x42525253):
-    return struct.pack('IIQ', magic, kind, len(payload) if length is None else length) + payload
+    return struct.pack('IIQ16x', magic, kind, len(payload) if length is None else length) + payload
 
 
 def sup_forge_then_raise(kw):
