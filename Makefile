@@ -58,6 +58,7 @@ WIRE_SRC := $(addprefix supervisor/wire/,$(addsuffix .c, \
 	chain jbuf json json_find json_string utf8))
 AGENT_SRC := $(addprefix agent/,$(addsuffix .c, \
 	call cmd_admin cmd_cancel cmd_doctor cmd_list cmd_metrics cmd_profile cmd_run cmd_status connect file nearest options private question \
+	cmd_session follow \
 	rpc show stop table text))
 # The keeper's, with privilege, come first; then what core parses and decides with.
 SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
@@ -70,8 +71,9 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	config \
 	core core_life core_seal \
 	request sched server methods_call methods_profile methods_status doctor doctor_host jail \
-	log log_line metrics metrics_print prom \
+	log log_line metrics metrics_print prom status_report \
 	audit audit_client audit_line audit_log audit_scan audit_seal audit_take drop \
+	session methods_session \
 	jail_setup keeper_client methods receipt trial verdict zygote))
 # What describes a jail and names its stages; of the jail's files the supervisor takes only these.
 SPEC_SRC := jail/spec.c jail/stage.c

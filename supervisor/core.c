@@ -10,6 +10,7 @@
 #include "supervisor/profile_cache.h"
 #include "supervisor/sched.h"
 #include "supervisor/server.h"
+#include "supervisor/session.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -83,6 +84,7 @@ static void free_all(struct core *core)
 		zygote_free(z);
 	core_life_close(core);
 	server_close(core);
+	session_free_all(core);
 	sched_close(core);
 	profile_cache_free(core->profiles);
 	metrics_free(core->metrics);
@@ -102,7 +104,7 @@ static void on_keeper(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 
 int core_main(struct core_boot *boot)
 {
-	struct core core = { .boot = boot, .next_seq = 1, .next_gen = boot->next_gen };
+	struct core core = { .boot = boot, .next_seq = 1, .next_gen = boot->next_gen, .started_ns = core_now_ns() };
 	struct event *keeper;
 	struct err err;
 	int r;
@@ -117,7 +119,7 @@ int core_main(struct core_boot *boot)
 		return die("keeper socket");
 	core.base = event_base_new();
 	core.profiles = profile_cache_new(boot->profiles);
-	core.metrics = metrics_new();
+	core.metrics = metrics_new(boot->restarts);
 	keeper = core.base ? event_new(core.base, boot->keeper_fd, EV_READ | EV_PERSIST, on_keeper, &core) : NULL;
 	if (!core.profiles || !core.metrics || !keeper || event_add(keeper, NULL) < 0 || sched_open(&core) < 0 ||
 	    server_open(&core, &err) < 0)

@@ -30,6 +30,7 @@ struct core {
 	LIST_HEAD(, session) sessions;
 	struct sched *sched;
 	uint64_t slots_used;             /* bit k: slot k has a cgroup or a process */
+	uint64_t started_ns;
 	uint64_t next_seq;               /* of jails; never 0 */
 	uint32_t next_gen;               /* of zygotes; never 0 */
 	bool draining;                   /* no new calls */
