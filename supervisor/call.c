@@ -424,8 +424,8 @@ static void refuse_draining(struct call *c)
 {
 	struct err why;
 
-	err_set(&why, ERR_HOST, EBUSY, "core", "the supervisor is draining: it takes no new calls and ends soon");
-	err_hint(&why, "ask again when it has been started anew");
+	err_set(&why, ERR_HOST, EBUSY, "core", "draining: the supervisor takes no new calls for now");
+	err_hint(&why, "nothing of it ran; ask again when it takes calls again, or has been started anew");
 	call_refuse_busy(c, &why, DRAIN_RETRY_MS);
 }
 

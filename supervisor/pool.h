@@ -29,6 +29,8 @@ void pool_profiles_changed(struct core *core);
 
 /* From jail.c: news of a jail that waits for nobody yet. */
 void pool_jail_news(struct jail *jail, enum jail_news news);
+/* Jails of this zygote that wait, or will: parked and starting ones. ret_parked may be NULL. */
+unsigned pool_count(const struct zygote *z, unsigned *ret_parked);
 /* From zygote.c: it became READY or died. */
 void pool_zygote_changed(struct zygote *zygote);
 

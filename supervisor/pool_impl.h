@@ -32,8 +32,6 @@ struct pools {
 
 /* pool.c */
 struct pool *pool_find(const struct core *core, const struct profile *profile, unsigned options);
-/* Jails of this zygote that wait, or will: parked and starting ones. */
-unsigned pool_count(const struct zygote *z, unsigned *ret_parked);
 /* `keep` of its parked jails stay. */
 void pool_shed(struct zygote *z, unsigned keep);
 /* Somebody may call soon: it is worth to have something ready. */
