@@ -178,8 +178,8 @@ def between(c):
     t.check('... and is counted too', s.row()['discarded_bytes'] == 503 + len(struct.pack('IIQ16x', 0, 0, 0)) + len(b'"forged"'), s.row())
     s.close()
     s = Session(c)
-    s.run('import struct\n' + LATE % (0, 'while True: os.write(4, %s)' % forged))
-    time.sleep(0.2 * FACTOR)
+    s.run('import struct\n' + LATE % (0.1, 'while True: os.write(4, %s)' % forged))
+    time.sleep(0.4 * FACTOR)
     n = [s.run('import time\ntime.sleep(0.1)\nreturn "true"') for _ in range(2)]
     t.check('frames without end: never a result; the session ends', n[0].get('outcome') == 'tool_error' and 'result' not in n[0] and
             'no answer to this call' in n[0]['cause']['what'] and told(n[1], 'was no answer'), n)
