@@ -218,21 +218,21 @@ static bool goes_on(const struct session *s, const struct call *c)
 {
 	bool good = c->ev.frame_complete && (c->outcome == OUTCOME_OK || c->outcome == OUTCOME_TOOL_ERROR);
 
-	return good && !c->request && !c->ev.cpu_over && s->jail->state == JAIL_RUNNING;
+	return good && !c->request && s->jail->state == JAIL_RUNNING;
 }
 
 static void end_by_call(struct session *s, const struct call *c)
 {
 	char why[sizeof(s->why)];
 
-	if (c->ev.frame_complete)
-		snprintf(why, sizeof(why), "a call of it was answered before it had taken its whole request");
-	else if (c->outcome == OUTCOME_TOOL_ERROR && c->frame_bad)
-		snprintf(why, sizeof(why), "what came on the result channel during a call was no answer to it");
-	else if (c->outcome == OUTCOME_TOOL_ERROR)
-		snprintf(why, sizeof(why), "a call of it ended the process");
-	else
+	if (c->outcome != OUTCOME_OK && c->outcome != OUTCOME_TOOL_ERROR)
 		snprintf(why, sizeof(why), "a call of it ended as %s", outcome_name(c->outcome));
+	else if (c->ev.frame_complete && c->request)
+		snprintf(why, sizeof(why), "a call of it was answered before it had taken its whole request");
+	else if (c->frame_bad)
+		snprintf(why, sizeof(why), "what came on the result channel during a call was no answer to it");
+	else
+		snprintf(why, sizeof(why), "a call of it ended the process");
 	end_because(s, c, why);
 }
 
