@@ -154,7 +154,7 @@ void audit_line_record(struct chain *c, const struct audit_record *r, uint64_t c
 	else if (r->kind == AUDIT_END)
 		print_end(r, b);
 	else
-		audit_line_text("text", r->kind == AUDIT_SESSION_END ? r->cause : r->text, b);
+		audit_line_text("text", r->text, b);
 	chain_close(c, b, start);
 }
 

@@ -1,5 +1,6 @@
 #include "supervisor/core.h"
 
+#include "supervisor/audit_client.h"
 #include "supervisor/call.h"
 #include "supervisor/core_seal.h"
 #include "supervisor/drop.h"
@@ -86,6 +87,7 @@ static void free_all(struct core *core)
 	server_close(core);
 	session_free_all(core);
 	sched_close(core);
+	audit_client_close(core);
 	profile_cache_free(core->profiles);
 	metrics_free(core->metrics);
 	event_base_free(core->base);
