@@ -131,7 +131,7 @@ int core_main(struct core_boot *boot)
 	if (!core.profiles || !core.metrics || !keeper || event_add(keeper, NULL) < 0 || sched_open(&core) < 0 || pool_open(&core) < 0 ||
 	    server_open(&core, &err) < 0)
 		return die("event loop");
-	if (boot->client_fd < 0 && core_life_open(&core, &err) < 0) {
+	if (audit_client_open(&core, &err) < 0 || (boot->client_fd < 0 && core_life_open(&core, &err) < 0)) {
 		log_err(LOG_CRIT, "core_failed", LOG_NONE, &err);
 		return 70;
 	}
