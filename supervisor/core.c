@@ -46,6 +46,7 @@ void core_leave(struct core *core)
 	if (core->leaving)
 		return;
 	core->leaving = core->draining = true;
+	session_end_all(core, "brigd ended");
 	for (c = LIST_FIRST(&core->calls); c; c = next_call) {
 		next_call = LIST_NEXT(c, link);
 		if (core->stopping)
