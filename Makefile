@@ -62,7 +62,7 @@ AGENT_SRC := $(addprefix agent/,$(addsuffix .c, \
 	rpc show stop table text))
 # The keeper's, with privilege, come first; then what core parses and decides with.
 SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
-	keeper keeper_audit keeper_caps keeper_child keeper_core keeper_loop keeper_reload keeper_serve listener load load_pack notify \
+	keeper keeper_audit keeper_caps keeper_child keeper_core keeper_loop keeper_reload keeper_serve listener load load_pack notify cmdline dirs \
 	pidfd lane lane_ids zygote_image zygote_start \
 	cgroup cgroup_file cgroup_find cgroup_host cgroup_mount cgroup_scope cgroup_sweep cgroup_v1 cgroup_v2 cgroup_view \
 	profile profile_cache profile_check profile_check_lists profile_keys profile_merge \

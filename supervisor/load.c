@@ -1,6 +1,7 @@
 #include "supervisor/load.h"
 
 #include "jail/base/fd.h"
+#include "supervisor/profile_impl.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -28,6 +29,17 @@ static int profiles_find(char path[PATH_MAX])
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
+/* No mount of a profile may show them; profile_store_read() knows the usual places only. */
+static int own_dirs_guard(struct loaded *l, struct err *err)
+{
+	const char *const dirs[] = { l->config.run_dir, l->config.state_dir };
+
+	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
+		if (dirs[i][0] && profile_store_guard(l->profiles, dirs[i]) < 0)
+			return err_set(err, ERR_HOST, ENOMEM, "profiles", "out of memory");
+	return 0;
+}
+
 int load_profiles(const struct load_from *from, struct loaded *ret, struct err *err)
 {
 	char *path = ret->config.profiles_dir;
@@ -40,7 +52,8 @@ int load_profiles(const struct load_from *from, struct loaded *ret, struct err *
 		err_hint(err, "name them by --profiles DIR, or by profiles_dir in brigd.conf");
 		return -err->code;
 	}
-	return profile_store_read(dir, path, &ret->profiles, err);
+	int r = profile_store_read(dir, path, &ret->profiles, err);
+	return r < 0 ? r : own_dirs_guard(ret, err);
 }
 
 int load_config(const struct load_from *from, struct loaded *ret, struct err *err)

@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -102,14 +103,6 @@ int profile_store_add(struct profile_store *store, const char *name, const char 
 	return 0;
 }
 
-int profile_store_guard(struct profile_store *store, const char *path)
-{
-	if (store->guarded_count == ARRAY_LEN(store->guarded))
-		return -E2BIG;
-	store->guarded[store->guarded_count] = strdup(path);
-	return store->guarded[store->guarded_count++] ? 0 : -ENOMEM;
-}
-
 static int by_name(const void *a, const void *b)
 {
 	return strcmp(((const struct store_file *)a)->name, ((const struct store_file *)b)->name);
@@ -135,19 +128,27 @@ int profile_store_index(struct profile_store *store, struct err *err)
 	return 0;
 }
 
+int profile_store_guard(struct profile_store *store, const char *path)
+{
+	char *real = realpath(path, NULL);
+
+	if (!real && !(real = strdup(path)))
+		return -ENOMEM;
+	if (store->guarded_count == ARRAY_LEN(store->guarded)) {
+		free(real);
+		return -E2BIG;
+	}
+	store->guarded[store->guarded_count++] = real;
+	return 0;
+}
+
 /* A directory that no mount may show, from an environment variable or fixed; "" parts are none. */
 static void guard(struct profile_store *store, const char *base, const char *below)
 {
-	char *path = NULL, *real;
+	char path[PATH_MAX];
 
-	if (!base || base[0] != '/' || store->guarded_count == ARRAY_LEN(store->guarded))
-		return;
-	if (asprintf(&path, "%s%s", base, below) < 0)
-		return;
-	real = realpath(path, NULL);
-	store->guarded[store->guarded_count++] = real ? real : path;
-	if (real)
-		free(path);
+	if (base && base[0] == '/' && (size_t)snprintf(path, sizeof(path), "%s%s", base, below) < sizeof(path))
+		(void)profile_store_guard(store, path);
 }
 
 static void guard_all(struct profile_store *store, const char *dir_path)
