@@ -1,6 +1,7 @@
 /* The result object, which brig(1) describes field by field: the truth about one call, for people and programs. */
 #include "jail/base/compiler.h"
 #include "supervisor/call.h"
+#include "supervisor/session.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -77,6 +78,11 @@ static void cause_tool_error(const struct call *c, struct cause *out)
 	}
 	int status = c->ev.exited && WIFEXITED(c->ev.wait_status) ? WEXITSTATUS(c->ev.wait_status) : -1;
 
+	if (c->frame_bad && c->ev.we_killed) {
+		snprintf(out->what, sizeof(out->what), "what came on the result channel is no answer to this call");
+		snprintf(out->hint, sizeof(out->hint), "return the result from run(); earlier calls of the session may have left something running");
+		return;
+	}
 	snprintf(out->what, sizeof(out->what), "the tool ended without a result");
 	snprintf(out->evidence, sizeof(out->evidence), "{\"exit_status\":%d}", status);
 	snprintf(out->hint, sizeof(out->hint), "return the result from run(); do not end the process");
@@ -139,7 +145,8 @@ static void cause_of(const struct call *c, struct cause *out)
 		cause_setup(c, out);
 		break;
 	case OUTCOME_CANCELLED:
-		snprintf(out->what, sizeof(out->what), "the call was cancelled by its client");
+		snprintf(out->what, sizeof(out->what), "%s", c->why.detail[0] ? c->why.detail : "the call was cancelled by its client");
+		snprintf(out->hint, sizeof(out->hint), "%s", c->why.hint);
 		break;
 	case OUTCOME_BUSY:
 		snprintf(out->what, sizeof(out->what), "%s", c->why.detail);
@@ -281,7 +288,10 @@ void answer_print(const struct call *c, struct jbuf *out)
 {
 	struct cause cause;
 
-	jbuf_printf(out, "{\"call_id\":\"%s\",\"tool\":null,\"profile\":", c->id);
+	jbuf_printf(out, "{\"call_id\":\"%s\"", c->id);
+	if (c->session)
+		jbuf_printf(out, ",\"session\":\"%s\"", c->session->id);
+	jbuf_text(out, ",\"tool\":null,\"profile\":");
 	jbuf_cstring(out, c->profile);
 	jbuf_printf(out, ",\"outcome\":\"%s\"", outcome_name(c->outcome));
 	if (c->outcome == OUTCOME_BUSY)
@@ -314,15 +324,17 @@ void answer_print(const struct call *c, struct jbuf *out)
 	jbuf_text(out, "}");
 }
 
-void answer_refused(enum outcome outcome, const char *profile, const struct err *why, struct jbuf *out)
+void answer_refused(enum outcome outcome, const char *profile, const struct err *why, uint32_t retry_after_ms, struct jbuf *out)
 {
-	struct cause cause = { .evidence = "{}", .final = true };
+	struct cause cause = { .evidence = "{}", .final = retry_after_ms == 0 };
 
 	snprintf(cause.what, sizeof(cause.what), "%s", why->detail);
 	snprintf(cause.hint, sizeof(cause.hint), "%s", why->hint);
 	jbuf_text(out, "{\"tool\":null,\"profile\":");
 	jbuf_cstring(out, profile);
 	jbuf_printf(out, ",\"outcome\":\"%s\"", outcome_name(outcome));
+	if (retry_after_ms)
+		jbuf_printf(out, ",\"retry_after_ms\":%u", retry_after_ms);
 	print_cause(&cause, why->where[0] ? why->where : NULL, out);
 	jbuf_text(out, ",\"limits_hit\":[]}");
 }

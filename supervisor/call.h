@@ -17,6 +17,9 @@
 #include "supervisor/sched.h"
 #include "supervisor/verdict.h"
 
+/* 32 hex digits and the NUL. */
+#define CALL_ID_SIZE 33
+
 struct session;
 struct stream;
 
@@ -39,14 +42,14 @@ struct call {
 	LIST_ENTRY(call) link;
 	struct core *core;
 	enum call_state state;
-	char id[33];               /* 128 random bits, hex: unique across hosts */
+	char id[CALL_ID_SIZE];     /* 128 random bits, hex: unique across hosts */
 	struct pending *pending;   /* what is answered in the end */
 	struct session *session;   /* whose context it has, or NULL; it outlives the call */
 	struct stream *stream;     /* NULL: nobody wants the output as it comes */
 	uint8_t nonce[FRAME_NONCE_BYTES]; /* of the frame that answers it */
 	uid_t uid;                 /* of the client, which may leave before the call does */
 	pid_t pid;
-	const void *flow;          /* with whom it shares turns in the queue: its connection. Only compared */
+	const void *flow;          /* with whom it shares turns in the queue: its session, else its connection. Only compared */
 	struct sched_entry sched;
 	bool best_effort;
 	bool recorded;             /* the decision is in the audit log */
@@ -89,13 +92,17 @@ void call_refuse_busy(struct call *call, const struct err *why, uint32_t retry_a
 /* The audit log has, or cannot take, the decision. */
 void call_recorded(struct call *call);
 void call_unrecorded(struct call *call, const struct err *why);
-/* Ends it as cancelled. */
+/* Ends it as cancelled; why: not by the client's leaving. */
 void call_cancel(struct call *call);
+void call_cancel_why(struct call *call, const struct err *why);
+/* For session.c: news of the jail while a call has it. */
+void call_on_jail(struct jail *jail, enum jail_news news, void *call);
+int call_random_id(char id[CALL_ID_SIZE]);
 /* The supervisor ends: the call does not go on, which is nobody's fault. */
 void call_stop(struct call *call);
 /* The result object of brig(1). */
 void answer_print(const struct call *call, struct jbuf *out);
-/* The same shape for a call that never got as far as a jail. */
-void answer_refused(enum outcome outcome, const char *profile, const struct err *why, struct jbuf *out);
+/* The same shape for a call that never got as far as a jail; retry_after_ms where it is busy, else 0. */
+void answer_refused(enum outcome outcome, const char *profile, const struct err *why, uint32_t retry_after_ms, struct jbuf *out);
 
 #endif

@@ -4,6 +4,7 @@
 #ifndef BRIG_SUPERVISOR_CORE_H
 #define BRIG_SUPERVISOR_CORE_H
 
+#include "supervisor/cgroup.h"
 #include "supervisor/config.h"
 #include "supervisor/profile.h"
 
@@ -19,7 +20,9 @@ struct core_boot {
 	struct config config;
 	int as_root;    /* host ids per slot are in force */
 	uint32_t uid;   /* to become, with gid = uid, when as_root */
+	uint32_t restarts; /* cores before this one */
 	uint32_t next_gen; /* of zygotes: the keeper takes only generations that it has not seen */
+	enum cgroup_kind cgroup; /* what calls get on this host */
 	char cgroup_why[200], cgroup_fix[200]; /* struct cgroup_host, for doctor and refusals */
 };
 

@@ -14,6 +14,7 @@ struct zygote;
 struct jail;
 struct call;
 struct client;
+struct drain_waiter;
 struct sched;
 struct session;
 
@@ -30,12 +31,14 @@ struct core {
 	LIST_HEAD(, session) sessions;
 	struct sched *sched;
 	uint64_t slots_used;             /* bit k: slot k has a cgroup or a process */
+	uint64_t started_ns;
 	uint64_t next_seq;               /* of jails; never 0 */
 	uint32_t next_gen;               /* of zygotes; never 0 */
 	bool draining;                   /* no new calls */
 	bool stopping;                   /* and when there is none left, leave */
 	bool leaving;                    /* end when the last jail is */
 	struct event *life_evs[5];       /* core_life.c */
+	LIST_HEAD(, drain_waiter) drain_waiters;
 };
 
 /* New calls are busy from now on; what was accepted goes on. */

@@ -453,11 +453,19 @@ int jail_count_from_here(struct jail *j, struct err *err)
 	int fds[CGROUP_VIEW_FDS];
 	int r = keeper_ask(j->core->boot->keeper_fd, &msg, -1, &reply, fds, ARRAY_LEN(fds), err);
 
-	if (r == 0)
+	if (r == 0) {
+		cgroup_view_close(take_ptr(j->view));
 		j->view = cgroup_view_open(&reply.view, fds, (unsigned)__builtin_popcount(reply.view.present));
+	}
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
 		fds[i] = fd_close(fds[i]);
 	return r;
+}
+
+void jail_own(struct jail *j, jail_fn fn, void *arg)
+{
+	j->fn = fn;
+	j->arg = arg;
 }
 
 void jail_begin(struct jail *j)

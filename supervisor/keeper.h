@@ -56,6 +56,7 @@ struct keeper {
 	sigset_t mask;   /* as we were started */
 	struct listener listener;
 	struct keeper_child core;
+	uint32_t core_starts;
 	bool core_ready;   /* this core said READY */
 	bool served;       /* one did: from then on one that ends is replaced */
 	int64_t alive_ms;  /* core's last sign of life */

@@ -54,6 +54,8 @@ static void NORETURN core_run(const struct keeper *k, int keeper_fd)
 		.as_root = k->lane.ranged,
 		.uid = k->lane.ranged ? k->lane.first_id + LANE_CORE : k->lane.uid,
 		.next_gen = k->last_gen + 1,
+		.restarts = k->core_starts,
+		.cgroup = k->host.kind,
 	};
 	struct pollfd keeper = { keeper_fd, 0, 0 };
 
@@ -95,6 +97,7 @@ int keeper_core_start(struct keeper *k, struct err *err)
 	k->core.started_ms = k->alive_ms = keeper_now_ms();
 	k->core.again_ms = 0;
 	k->core_ready = false;
+	k->core_starts++;
 	/* The client is core's alone: when core dies, the client must see the connection close. */
 	k->boot->client_fd = fd_close(k->boot->client_fd);
 	return 0;

@@ -70,6 +70,7 @@ struct keeper_reply {
 	uint32_t controllers;    /* CGROUP_NEW: enum cgroup_controller bits that hold */
 	struct cgroup_usage usage; /* CGROUP_READ, CGROUP_DEL */
 	struct cgroup_view view;   /* CGROUP_BEGIN */
+	int32_t pid;             /* ZYGOTE_START, AUDIT: of that process; only for people to look at */
 	uint32_t first_host_uid; /* ZYGOTE_START: host uid of slot 0; slot k has first+k (rootless: the same for all) */
 	char op[64];             /* what failed, when err */
 };

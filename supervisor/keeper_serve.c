@@ -82,6 +82,7 @@ static int on_zygote_start(struct keeper *k, struct request *q)
 	int r = zygote_start(z, &k->lane, k->image_fd, q->fd, theirs, k->lifeline, q->msg->gen, q->err);
 	if (r < 0)
 		*q->ret_fd = fd_close(*q->ret_fd);
+	q->reply->pid = z->pid;
 	q->reply->first_host_uid = k->lane.ranged ? k->lane.first_id + LANE_SLOTS : k->lane.uid;
 	return r;
 }

@@ -1,7 +1,7 @@
 /* Methods that tell how the supervisor is. */
-#include "supervisor/jail.h"
 #include "supervisor/metrics.h"
 #include "supervisor/request.h"
+#include "supervisor/status_report.h"
 #include "supervisor/trial.h"
 
 /* All rows of all families take a tenth of it. */
@@ -10,22 +10,9 @@
 static void method_status(const struct request *rq)
 {
 	struct jbuf b;
-	struct jail *j;
-	unsigned parked = 0, alive = 0;
-	const char *sep = "";
 
-	LIST_FOREACH(j, &rq->core->jails, link) {
-		parked += j->state == JAIL_PARKED && !j->fn;
-		alive++;
-	}
 	jbuf_init(&b, ANSWER_TEXT_MAX);
-	jbuf_printf(&b, "{\"parked\":%u,\"alive\":%u,\"jails\":[", parked, alive);
-	LIST_FOREACH(j, &rq->core->jails, link) {
-		if (j->pid > 0)
-			jbuf_printf(&b, "%s{\"pid\":%d,\"state\":\"%s\"}", sep, j->pid, jail_state_name(j->state));
-		sep = j->pid > 0 ? "," : sep;
-	}
-	jbuf_text(&b, "]}");
+	status_print(rq->core, &b);
 	request_answer(rq, &b);
 	jbuf_done(&b);
 }

@@ -4,12 +4,13 @@
 #include <string.h>
 #include <time.h>
 
-struct metrics *metrics_new(void)
+struct metrics *metrics_new(unsigned core_restarts)
 {
 	struct metrics *m = calloc(1, sizeof(*m));
 	struct timespec now;
 
 	if (m) {
+		m->restarts[RESTART_CORE] = core_restarts;
 		clock_gettime(CLOCK_REALTIME, &now);
 		m->start_time = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 	}

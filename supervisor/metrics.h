@@ -8,8 +8,8 @@
 
 struct metrics;
 
-/* NULL: no memory. */
-struct metrics *metrics_new(void);
+/* core_restarts: cores before this one. NULL: no memory. */
+struct metrics *metrics_new(unsigned core_restarts);
 void metrics_free(struct metrics *metrics);
 
 /* A call was answered; its outcome, limits and times are final. */

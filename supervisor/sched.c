@@ -2,6 +2,7 @@
 
 #include "supervisor/call.h"
 #include "supervisor/client.h"
+#include "supervisor/session.h"
 
 #include <stdlib.h>
 
@@ -147,7 +148,7 @@ static bool may_go(const struct fair_item *item, void *arg)
 {
 	const struct sched *s = arg;
 
-	return call_of(item)->sched.tried != s->round;
+	return call_of(item)->sched.tried != s->round && !session_busy(call_of(item)->session);
 }
 
 static void begin(struct sched *s, struct call *c)
@@ -197,7 +198,7 @@ void sched_submit(struct call *c)
 
 	c->sched.give_up_ns = c->received_ns + core->boot->config.queue_wait_ms * UINT64_C(1000000);
 	/* Nobody is passed over: with an empty queue it is this one's turn. A private supervisor refuses what it has no room for. */
-	if (is_private(core) || (s->fair.count == 0 && s->stats.running < running_max(core)))
+	if (!session_busy(c->session) && (is_private(core) || (s->fair.count == 0 && s->stats.running < running_max(core))))
 		begin(s, c);
 	else if (s->fair.count >= core->boot->config.queue_max)
 		refuse_full(s, c);
