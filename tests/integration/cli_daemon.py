@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 
-from libbrig import BRIG, FACTOR, HERE, WAITED, Daemon, Reply, Suite, tree_of
+from libbrig import BRIG, FACTOR, HERE, WAITED, Daemon, Reply, Suite
 
 NOBODY = pwd.getpwnam('nobody').pw_uid
 SLEEP = 'import time\ndef run():\n    time.sleep(60)\n'
@@ -146,7 +146,7 @@ def verbs(t, d, brig):
     call_id = r.json['calls'][0]['call_id']
     t.check('list --admin shows it too', call_id in brig('list', '--admin').out)
     r = brig('status')
-    t.check('status for people', r.status == 0 and '1 running' in r.out and all(len(line) <= 80 for line in r.out.split('\n')), r)
+    t.check('status for people', r.status == 0 and '1 running of' in r.out and all(len(line) <= 80 for line in r.out.split('\n')), r)
     r = brig('status', '--json')
     t.check('status --json is one object', r.status == 0 and r.json.get('version') and r.out.count('\n') == 1, r)
     r = brig('pool')
@@ -224,8 +224,7 @@ def stopped(t, d, brig):
 
 
 def jails_of(d):
-    roles = tree_of(os.getpid())
-    return [j for z in roles['zygote'] for j in children(z)] + [j for k in [d.p.pid] for z in children(k) for j in children(z)]
+    return [jail for role in children(d.p.pid) for jail in children(role)]
 
 
 def children(pid):
@@ -250,7 +249,8 @@ def named(pid, name):
 def killed(t, role):
     d = Daemon(stderr=subprocess.DEVNULL)
     brig = Brig(t, d.state)
-    calls = [brig.start('run', t.file('sleep.py', SLEEP), '--profile', 'python', '--json') for _ in range(3)]
+    path = t.file('sleep.py', SLEEP)
+    calls = [brig.start('run', path, '--profile', 'python', '--json') for _ in range(3)]
     brig.until(lambda r: r.out.count('running') == 3, 'list')
     jails = jails_of(d)
     pid = d.p.pid if role == 'keeper' else named(d.p.pid, 'brigd: ' + role)[0]
