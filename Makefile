@@ -70,7 +70,7 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	answer call call_read capture client fair stream \
 	config \
 	core core_life core_seal \
-	request sched server drain methods_admin methods_call methods_profile methods_status doctor doctor_host jail \
+	request sched server drain methods_admin methods_call methods_profile methods_status doctor doctor_host jail pool pool_generation pool_plan pool_stats \
 	log log_line metrics metrics_print prom status_report \
 	audit audit_client audit_line audit_log audit_scan audit_seal audit_take drop \
 	session methods_session \

@@ -8,6 +8,7 @@
 #include "supervisor/keeper_client.h"
 #include "supervisor/log.h"
 #include "supervisor/metrics.h"
+#include "supervisor/pool.h"
 #include "supervisor/profile_cache.h"
 #include "supervisor/sched.h"
 #include "supervisor/server.h"
@@ -125,7 +126,7 @@ int core_main(struct core_boot *boot)
 	core.profiles = profile_cache_new(boot->profiles);
 	core.metrics = metrics_new(boot->restarts);
 	keeper = core.base ? event_new(core.base, boot->keeper_fd, EV_READ | EV_PERSIST, on_keeper, &core) : NULL;
-	if (!core.profiles || !core.metrics || !keeper || event_add(keeper, NULL) < 0 || sched_open(&core) < 0 ||
+	if (!core.profiles || !core.metrics || !keeper || event_add(keeper, NULL) < 0 || sched_open(&core) < 0 || pool_open(&core) < 0 ||
 	    server_open(&core, &err) < 0)
 		return die("event loop");
 	if (boot->client_fd < 0 && core_life_open(&core, &err) < 0) {

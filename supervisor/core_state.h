@@ -10,6 +10,7 @@
 
 struct evconnlistener;
 struct metrics;
+struct pools;
 struct zygote;
 struct jail;
 struct call;
@@ -30,6 +31,7 @@ struct core {
 	LIST_HEAD(, call) calls;
 	LIST_HEAD(, session) sessions;
 	struct sched *sched;
+	struct pools *pools;
 	uint64_t slots_used;             /* bit k: slot k has a cgroup or a process */
 	uint64_t started_ns;
 	uint64_t next_seq;               /* of jails; never 0 */

@@ -1,5 +1,6 @@
 /* Methods of admin.sock: what an operator may do with the whole supervisor. */
 #include "supervisor/drain.h"
+#include "supervisor/pool.h"
 #include "supervisor/request.h"
 
 static void method_drain(const struct request *rq)
@@ -30,9 +31,21 @@ static void method_drain(const struct request *rq)
 	jbuf_done(&b);
 }
 
+static void method_pool(const struct request *rq)
+{
+	struct jbuf b;
+
+	jbuf_init(&b, ANSWER_TEXT_MAX);
+	pool_print(rq->core, &b);
+	request_answer(rq, &b);
+	jbuf_done(&b);
+}
+
+static const struct param params_none[] = { { 0 } };
 static const struct param params_drain[] = { { "on", BOOL_FIRST, "true or false" }, { "wait", BOOL_FIRST, "true or false" }, { 0 } };
 
 const struct method methods_admin[] = {
 	{ "drain", method_drain, params_drain, true },
+	{ "pool", method_pool, params_none, true },
 	{ 0 },
 };
