@@ -81,7 +81,7 @@ CALLS = [{"call_id": "%032x" % n, "profile": ESC * 3, "state": ESC, "age_ms": ag
          for n, age in enumerate((0.25, 450, 12345, 200000, 1e300, -1))] + [{}, {"call_id": None, "age_ms": "soon", "uid": ESC, "state": {"a": 1}}]
 POOL = [{"profile": "pure", "warm": 4, "max": 64, "target": 6, "parked": 5, "running": 1, "taken": 123456, "cold": 7, "died_parked": 0},
         {"profile": ESC, "warm": ESC}]
-HOSTILE = {"list": {"calls": CALLS}, "pool": {"profiles": POOL}, "status": {"version": ESC, "calls": {"running": ESC}, "processes": [{"role": ESC}]},
+HOSTILE = {"list": {"calls": CALLS}, "pool": {"pools": POOL, "slots": ESC}, "status": {"version": ESC, "calls": {"running": ESC}, "processes": [{"role": ESC}]},
            "cancel": {"call_id": ESC, "was": ESC}, "reload": {"config": ESC}, "drain": {"draining": True, "calls": "x"},
            "metrics": {"text": "a\x1b[2Jb 1\n"}, "run": result(result="hostile")}
 
