@@ -86,15 +86,6 @@ static int signals_open(struct keeper *k, struct err *err)
 	return k->signal_fd < 0 ? err_set(err, ERR_HOST, errno, "keeper", "signalfd: %s", strerror(errno)) : 0;
 }
 
-static int audit_begin(struct keeper *k, struct err *err)
-{
-	int r = keeper_audit_open(k, err);
-
-	if (r == 0)
-		r = keeper_audit_start(k, err);
-	return r < 0 ? r : keeper_audit_wait(k, err);
-}
-
 static int start(struct keeper *k, struct err *err)
 {
 	int r = signals_open(k, err);
@@ -114,7 +105,9 @@ static int start(struct keeper *k, struct err *err)
 	if (r == 0 && pipe2(k->lifeline, O_CLOEXEC) < 0)
 		r = err_set(err, ERR_HOST, errno, "keeper", "pipe: %s", strerror(errno));
 	if (r == 0 && k->daemon && k->boot->config.audit)
-		r = audit_begin(k, err);
+		r = keeper_audit_open(k, err);
+	if (r == 0 && k->audit_dir >= 0)
+		r = keeper_audit_start(k, err);
 	if (r == 0)
 		r = keeper_core_start(k, err);
 	return r == 0 ? keeper_caps_drop(k->lane.ranged, err) : r;
@@ -133,8 +126,6 @@ void keeper_jails_end(struct keeper *k)
 
 static void finish(struct keeper *k)
 {
-	char why[40];
-
 	if (k->core.pid > 0) { /* start-up failed after the fork, or the loop did */
 		(void)kill(k->core.pid, SIGKILL);
 		(void)waitpid(k->core.pid, NULL, 0);
@@ -142,9 +133,7 @@ static void finish(struct keeper *k)
 	k->core.sock = fd_close(k->core.sock);
 	k->core.pidfd = fd_close(k->core.pidfd);
 	keeper_jails_end(k);
-	snprintf(why, sizeof(why), k->last_signal ? "signal %d" : "start failed", k->last_signal);
-	keeper_audit_stop(k, why);
-	k->audit_dir = fd_close(k->audit_dir);
+	keeper_audit_finish(k, k->signals > 0 ? "a signal told it to" : k->status ? "core could not go on" : "core ended");
 	keeper_reload_drop(k);
 	cgroup_host_close(&k->host);
 	for (int i = 0; i < 2; i++)

@@ -60,10 +60,12 @@ struct keeper {
 	struct listener listener;
 	struct keeper_child core;
 	uint32_t core_starts;
-	uint32_t core_restarts;
-	uint64_t core_instance; /* random, never 0: this core, for audit */
+	uint64_t core_instance; /* random, never 0: whose records the log has */
 	struct keeper_child audit;
-	int audit_dir;
+	int audit_dir;          /* state_dir/audit; -1: nothing is recorded */
+	bool audit_ready;
+	int audit_err;          /* of its start */
+	char audit_why[160];    /* that in words, or how the last one ended; "" at first */
 	uint64_t audit_rotated; /* number of the last rotation */
 	struct loaded next;     /* read again, and not yet taken by core */
 	bool next_pending;
@@ -71,7 +73,6 @@ struct keeper {
 	bool served;       /* one did: from then on one that ends is replaced */
 	int64_t alive_ms;  /* core's last sign of life */
 	unsigned signals;  /* that told us to end */
-	int last_signal;
 	int64_t leave_ms;  /* core has to be gone by then; 0: it need not */
 	bool reload_due;   /* SIGHUP came while no core was ready */
 	bool over;         /* the loop ends */
@@ -103,19 +104,6 @@ void keeper_core_ended(struct keeper *k);
 /* A start that is due. */
 void keeper_core_again(struct keeper *k);
 
-/* keeper_audit.c. At start: makes and checks state_dir/audit. */
-int keeper_audit_open(struct keeper *k, struct err *err);
-int keeper_audit_start(struct keeper *k, struct err *err);
-/* The first one has to be ready before core is started. */
-int keeper_audit_wait(struct keeper *k, struct err *err);
-void keeper_audit_msg(struct keeper *k);
-void keeper_audit_ended(struct keeper *k);
-void keeper_audit_again(struct keeper *k);
-/* Core's end of a new pair to audit; -EAGAIN: it is being started. */
-int keeper_audit_core(struct keeper *k, int *ret_fd);
-/* Waits, bounded, until it has written all that it was sent. */
-void keeper_audit_stop(struct keeper *k, const char *why);
-
 /* keeper_reload.c. Reads again; a sealed memfd for core, or -errno. */
 int keeper_reload_read(struct keeper *k);
 void keeper_reload_take(struct keeper *k);
@@ -124,6 +112,17 @@ void keeper_reload_drop(struct keeper *k);
 
 /* Every zygote with all its jails, and every control group. Bounded. */
 void keeper_jails_end(struct keeper *k);
+
+/* keeper_audit.c. Only in a daemon. Open: before the drop of privilege. Start: waits until the log can be written, else says why not. */
+int keeper_audit_open(struct keeper *k, struct err *err);
+int keeper_audit_start(struct keeper *k, struct err *err);
+void keeper_audit_msg(struct keeper *k);
+void keeper_audit_ended(struct keeper *k);
+void keeper_audit_again(struct keeper *k);
+/* Core's end of a new pair to it. EAGAIN: it is being started. */
+int keeper_audit_pair(struct keeper *k, int *ret_fd, struct err *err);
+/* After core: waits (bounded) until the last line is written. */
+void keeper_audit_finish(struct keeper *k, const char *why);
 
 /* One message of core: receive, check, handle, answer. 0; 1 at end of file; -errno when
  * core broke the protocol, which ends it. */

@@ -1,38 +1,45 @@
-/* The audit process and its files: the keeper opens, names and hands out; what is in them is audit's. */
+/* The keeper's side of the audit log: it opens, names and locks the files, starts the audit process, again when that ends, and
+ * makes the pairs over which core speaks with it. Of what stands in the log it reads nothing. */
 #include "supervisor/audit.h"
-#include "jail/base/fd.h"
 #include "supervisor/audit_proto.h"
 #include "supervisor/dirs.h"
 #include "supervisor/keeper.h"
-#include "supervisor/keeper_proto.h"
 #include "supervisor/log.h"
+
+#include "jail/base/fd.h"
+#include "jail/base/names.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-/* It reads the end of its log at start, however slow the disk. */
-#define READY_WAIT_MS 30000
-/* At our end: what core sent last is written, and synced. */
-#define LEAVE_WAIT_MS 10000
+/* A look through the largest file that rotation leaves takes a second; a slow disk takes longer. */
+#define READY_MS 60000
+/* An audit process of a keeper that was killed still writes what it was sent. */
+#define LOCK_MS 10000
+/* It waits so long for a full disk (audit.c), then a little for ourselves. */
+#define END_MS 7000
 /* While a rotation makes it; never more than that. */
 #define AUDIT_NEW_NAME "audit.new"
-#define MODE_LOG 0600
+
+static int failed(struct err *err, int code, const char *path, const char *what)
+{
+	err_set(err, ERR_HOST, code, "audit", "cannot %s %.150s: %s", what, path, strerror(code));
+	err_hint(err, "brigd runs nothing without its audit log; make the directory writable for it, or set state_dir to another");
+	return -code;
+}
 
 static int dir_refused(const char *path, int e, struct err *err)
 {
 	if (e == EPERM || e == ELOOP || e == ENOTDIR)
-		err_set(err, ERR_HOST, e, "state_dir", "%.200s must be a directory that is ours and nobody else's to write (%s)", path, strerror(e));
-	else
-		err_set(err, ERR_HOST, e, "state_dir", "cannot make or open %.200s: %s", path, strerror(e));
-	err_hint(err, "chown and chmod it, make room, or choose another state_dir");
-	return -e;
+		return failed(err, e, path, "trust the directory (it must be ours, and nobody else's to write)");
+	return failed(err, e, path, "make or open the directory");
 }
 
 int keeper_audit_open(struct keeper *k, struct err *err)
@@ -49,116 +56,114 @@ int keeper_audit_open(struct keeper *k, struct err *err)
 	return k->audit_dir < 0 ? dir_refused(audit, -k->audit_dir, err) : 0;
 }
 
-/* The youngest of the old files; their names sort as their records do. */
-static int before_open(int dir)
+/* The youngest file that was put away, or -1 with errno ENOENT. */
+static int before_open(int dir_fd)
 {
-	_cleanup_close_ int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	char best[40] = "", name[40];
-	unsigned long long number;
-	DIR *d = copy >= 0 ? fdopendir(copy) : NULL;
+	int own = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = own >= 0 ? fdopendir(own) : NULL;
+	char last[NAME_MAX + 1] = "";
+	struct dirent *d;
+	unsigned long long n;
+	int used;
 
-	if (!d)
+	if (!dir) {
+		fd_close(own);
 		return -1;
-	(void)fd_take(&copy);
-	for (struct dirent *e; (e = readdir(d));) {
-		if (sscanf(e->d_name, "audit-%20llu.log", &number) != 1)
-			continue;
-		snprintf(name, sizeof(name), AUDIT_OLD_NAME, number);
-		if (strcmp(name, e->d_name) == 0 && strcmp(name, best) > 0)
-			memcpy(best, name, sizeof(best));
 	}
-	closedir(d);
-	return best[0] ? openat(dir, best, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK) : -1;
+	while ((d = readdir(dir)))
+		if (sscanf(d->d_name, "audit-%20llu.log%n", &n, &used) == 1 && !d->d_name[used] && strcmp(d->d_name, last) > 0)
+			snprintf(last, sizeof(last), "%s", d->d_name);
+	(void)closedir(dir);
+	errno = ENOENT;
+	return last[0] ? openat(dir_fd, last, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
 }
 
-static int files_open(const struct keeper *k, struct audit_boot *boot, struct err *err)
+/* A log, for one writer. -EAGAIN: another has it. */
+static int log_open_locked(const struct keeper *k, const char *name, bool fresh)
 {
+	_cleanup_close_ int fd = openat(k->audit_dir, name,
+					O_APPEND | O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | (fresh ? O_EXCL : 0), 0600);
 	struct stat st;
 
-	boot->log_fd = openat(k->audit_dir, AUDIT_LOG_NAME, O_APPEND | O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, MODE_LOG);
-	boot->look_fd = openat(k->audit_dir, AUDIT_LOG_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-	if (boot->log_fd < 0 || boot->look_fd < 0 || fstat(boot->log_fd, &st) < 0) {
-		err_set(err, ERR_HOST, errno, "audit", "cannot open %.200s/audit/" AUDIT_LOG_NAME " to append: %s", k->boot->config.state_dir,
-			strerror(errno));
-		err_hint(err, "without an audit log no call is taken: make room, make it writable, or choose another state_dir");
-		return -err->code;
-	}
-	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 022))
-		return err_set(err, ERR_HOST, EPERM, "audit", "%.200s/audit/" AUDIT_LOG_NAME " is not a file of ours alone", k->boot->config.state_dir);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
+	return fd_take(&fd);
+}
+
+static int files_open(const struct keeper *k, struct audit_boot *boot, int64_t lock_until, struct err *err)
+{
+	while ((boot->log_fd = log_open_locked(k, AUDIT_LOG_NAME, false)) == -EAGAIN && keeper_now_ms() < lock_until)
+		(void)poll(NULL, 0, 50);
+	if (boot->log_fd == -EAGAIN)
+		return err_set(err, ERR_HOST, EAGAIN, "audit", "another audit process still writes %.150s/audit/audit.log",
+			       k->boot->config.state_dir);
+	if (boot->log_fd < 0)
+		return failed(err, -boot->log_fd, k->boot->config.state_dir, "write audit/audit.log in");
+	boot->look_fd = openat(k->audit_dir, AUDIT_LOG_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	boot->before_fd = before_open(k->audit_dir);
+	if (boot->look_fd < 0 || (boot->before_fd < 0 && errno != ENOENT))
+		return failed(err, errno, k->boot->config.state_dir, "read the audit log in");
 	return 0;
 }
 
-static void NORETURN audit_run(struct keeper *k, struct audit_boot *boot)
+static void files_close(struct audit_boot *boot)
 {
-	/* Signals to the whole group stay blocked: its end is that of its sockets, whatever a terminal says. */
-	keeper_close_others((int[]){ boot->log_fd, boot->look_fd, boot->before_fd, boot->keeper_fd, log_fd() }, 5);
-	boot->config = &k->boot->config;
-	boot->as_root = k->lane.ranged;
-	boot->uid = k->lane.ranged ? k->lane.first_id + LANE_AUDIT : k->lane.uid;
-	exit(audit_main(boot));
+	boot->log_fd = fd_close(boot->log_fd);
+	boot->look_fd = fd_close(boot->look_fd);
+	boot->before_fd = fd_close(boot->before_fd);
 }
 
-int keeper_audit_start(struct keeper *k, struct err *err)
+static void NORETURN audit_run(const struct keeper *k, struct audit_boot *boot)
 {
-	struct audit_boot boot = { -1, -1, -1, -1, NULL, false, 0, "" };
-	_cleanup_close_ int theirs = -1;
-	int r = files_open(k, &boot, err);
+	keeper_close_others((int[]){ boot->log_fd, boot->look_fd, boot->before_fd, boot->keeper_fd, log_fd() }, 5);
+	(void)sigprocmask(SIG_SETMASK, &k->mask, NULL);
+	_exit(audit_main(boot));
+}
 
+static int child_start(struct keeper *k, struct audit_boot *boot, struct err *err)
+{
+	_cleanup_close_ int theirs = -1;
+	int r = keeper_child_pair(&k->audit, &theirs, err);
+
+	if (r < 0)
+		return r;
+	boot->keeper_fd = theirs;
+	/* PRIV: the child becomes an id of its own by CAP_SETUID and CAP_SETGID. */
+	pid_t pid = fork();
+	if (pid == 0)
+		audit_run(k, boot);
+	return keeper_child_forked(&k->audit, pid, "audit", err);
+}
+
+static int audit_start(struct keeper *k, int64_t lock_until, struct err *err)
+{
+	struct audit_boot boot = {
+		.log_fd = -1, .look_fd = -1, .before_fd = -1,
+		.config = &k->boot->config,
+		.as_root = k->lane.ranged,
+		.uid = k->lane.ranged ? k->lane.first_id + LANE_AUDIT : k->lane.uid,
+	};
+	int r = files_open(k, &boot, lock_until, err);
+
+	memcpy(boot.why, k->audit_why, sizeof(boot.why));
+	k->audit_err = 0;
+	k->audit_ready = false;
 	if (r == 0)
-		r = keeper_child_pair(&k->audit, &theirs, err);
-	if (r == 0) {
-		boot.keeper_fd = theirs;
-		snprintf(boot.why, sizeof(boot.why), "%s", k->audit.end);
-		/* PRIV: as for core (keeper_core.c). */
-		pid_t pid = fork();
-		if (pid == 0)
-			audit_run(k, &boot);
-		r = keeper_child_forked(&k->audit, pid, "audit", err);
-	}
-	fd_close(boot.log_fd);
-	fd_close(boot.look_fd);
-	fd_close(boot.before_fd);
+		r = child_start(k, &boot, err);
+	files_close(&boot); /* the lock goes with the last copy, which is the child's */
 	return r;
 }
 
-int keeper_audit_wait(struct keeper *k, struct err *err)
+/* A new file under another name first: whatever fails, audit.log is there, or the next start makes one. */
+static int rotate(struct keeper *k, uint64_t number)
 {
-	struct pollfd p = { k->audit.sock, POLLIN, 0 };
-	struct audit_ctl ctl;
-	int n;
-
-	do
-		n = poll(&p, 1, READY_WAIT_MS);
-	while (n < 0 && errno == EINTR);
-	if (n != 1)
-		return err_set(err, ERR_HOST, ETIMEDOUT, "audit", "it is not ready after %d ms", READY_WAIT_MS);
-	if (fd_recv(k->audit.sock, &ctl, sizeof(ctl), NULL, 0, NULL, 0) != 1 || ctl.magic != AUDIT_CTL_MAGIC || ctl.kind != AUDIT_READY)
-		return err_set(err, ERR_HOST, EPIPE, "audit", "it ended while it started");
-	ctl.text[sizeof(ctl.text) - 1] = '\0';
-	if (ctl.err) {
-		err_set(err, ERR_HOST, ctl.err, "audit", "%s", ctl.text);
-		err_hint(err, "without an audit log no call is taken; `brig audit verify` tells more of a log that is broken");
-		return -EIO;
-	}
-	return 0;
-}
-
-static void tell(struct keeper *k, enum audit_ctl_kind kind, uint64_t number, int e, const char *text, int fd)
-{
-	struct audit_ctl ctl = { .magic = AUDIT_CTL_MAGIC, .kind = kind, .err = e, .number = number };
-
-	snprintf(ctl.text, sizeof(ctl.text), "%s", text);
-	/* One that is gone hears nothing: the next is told what it has to know. */
-	if (k->audit.sock >= 0)
-		(void)fd_send(k->audit.sock, &ctl, sizeof(ctl), &fd, fd >= 0);
-}
-
-/* A new file under another name first: whatever fails, audit.log is there or the next start makes one. */
-static int rotate(struct keeper *k, uint64_t number, int *ret_fd)
-{
-	char old[40];
+	char old[64];
 	struct stat st;
+	int r = 0;
 
 	if (fstatat(k->audit_dir, AUDIT_LOG_NAME, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
@@ -166,74 +171,80 @@ static int rotate(struct keeper *k, uint64_t number, int *ret_fd)
 	if (st.st_size < (off_t)(k->boot->config.audit_rotate_bytes / 2))
 		return -EPERM;
 	(void)unlinkat(k->audit_dir, AUDIT_NEW_NAME, 0); /* of a rotation that was cut off: nothing was written to it */
-	_cleanup_close_ int fd = openat(k->audit_dir, AUDIT_NEW_NAME, O_APPEND | O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, MODE_LOG);
+	_cleanup_close_ int fd = log_open_locked(k, AUDIT_NEW_NAME, true);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	snprintf(old, sizeof(old), AUDIT_OLD_NAME, (unsigned long long)number);
-	if (renameat2(k->audit_dir, AUDIT_LOG_NAME, k->audit_dir, old, RENAME_NOREPLACE) < 0) {
-		int r = -errno;
+	if (renameat2(k->audit_dir, AUDIT_LOG_NAME, k->audit_dir, old, RENAME_NOREPLACE) < 0)
+		r = -errno;
+	if (r == 0 && renameat2(k->audit_dir, AUDIT_NEW_NAME, k->audit_dir, AUDIT_LOG_NAME, RENAME_NOREPLACE) < 0) {
+		r = -errno;
+		(void)renameat2(k->audit_dir, old, k->audit_dir, AUDIT_LOG_NAME, RENAME_NOREPLACE);
+	}
+	if (r < 0) {
 		(void)unlinkat(k->audit_dir, AUDIT_NEW_NAME, 0);
 		return r;
 	}
-	if (renameat2(k->audit_dir, AUDIT_NEW_NAME, k->audit_dir, AUDIT_LOG_NAME, RENAME_NOREPLACE) < 0) {
-		int r = -errno;
-		(void)renameat2(k->audit_dir, old, k->audit_dir, AUDIT_LOG_NAME, RENAME_NOREPLACE);
-		return r;
-	}
 	(void)fsync(k->audit_dir);
-	*ret_fd = fd_take(&fd);
-	return 0;
+	return fd_take(&fd);
 }
 
-static void audit_break(struct keeper *k, const char *what)
+static void on_rotate(struct keeper *k, uint64_t number)
 {
-	log_event(LOG_CRIT, "audit_broke_protocol", LOG_NONE, "audit broke the protocol (%s); ending it", what);
-	keeper_child_signal(&k->audit, SIGKILL);
-	k->audit.sock = fd_close(k->audit.sock);
+	struct audit_ctl say = { .magic = AUDIT_CTL_MAGIC, .kind = AUDIT_FILE, .number = number };
+	_cleanup_close_ int fd = -EINVAL;
+
+	if (number > 0 && number <= AUDIT_NUMBER_MAX)
+		fd = rotate(k, number);
+	if (fd < 0)
+		say.err = -fd;
+	(void)fd_send(k->audit.sock, &say, sizeof(say), &fd, fd >= 0 ? 1 : 0);
 }
 
 void keeper_audit_msg(struct keeper *k)
 {
-	_cleanup_close_ int fd = -1;
-	struct audit_ctl ctl;
-	int r = fd_recv(k->audit.sock, &ctl, sizeof(ctl), NULL, 0, NULL, MSG_DONTWAIT);
+	struct audit_ctl msg;
+	int r = fd_recv(k->audit.sock, &msg, sizeof(msg), NULL, 0, NULL, MSG_DONTWAIT);
 
 	if (r == -EAGAIN)
 		return;
-	if (r == 0 || r == -ECONNRESET) { /* its end comes by its pidfd */
-		k->audit.sock = fd_close(k->audit.sock);
+	if (r == 1 && msg.magic == AUDIT_CTL_MAGIC && msg.kind == AUDIT_READY) {
+		k->audit_ready = msg.err == 0;
+		msg.text[sizeof(msg.text) - 1] = '\0';
+		k->audit_err = msg.err;
+		memcpy(k->audit_why, msg.text, sizeof(k->audit_why));
 		return;
 	}
-	ctl.text[sizeof(ctl.text) - 1] = '\0';
-	if (r < 0) {
-		audit_break(k, strerror(-r));
-	} else if (ctl.magic != AUDIT_CTL_MAGIC || (ctl.kind != AUDIT_READY && ctl.kind != AUDIT_ROTATE)) {
-		audit_break(k, "a message that is none of its");
-	} else if (ctl.kind == AUDIT_READY) {
-		if (ctl.err) /* no byte of what it says: it may be hostile, and it logs by itself */
-			log_event(LOG_ERR, "audit_not_ready", LOG_FIELDS(LOG_NUM("errno", ctl.err)), "audit cannot go on: %s", strerror(ctl.err));
-	} else if (ctl.number > AUDIT_NUMBER_MAX || ctl.number < k->audit_rotated) {
-		audit_break(k, "a number that went back");
-	} else {
-		k->audit_rotated = ctl.number;
-		r = rotate(k, ctl.number, &fd);
-		tell(k, AUDIT_FILE, ctl.number, r < 0 ? -r : 0, "", fd);
+	if (r == 1 && msg.magic == AUDIT_CTL_MAGIC && msg.kind == AUDIT_ROTATE) {
+		on_rotate(k, msg.number);
+		return;
 	}
+	if (r != 0) {
+		log_event(LOG_CRIT, "audit_broke_protocol", LOG_NONE, "the audit process broke the protocol; ending it");
+		keeper_child_signal(&k->audit, SIGKILL);
+	}
+	k->audit.sock = fd_close(k->audit.sock);
+	k->audit_ready = false;
 }
 
-int keeper_audit_core(struct keeper *k, int *ret_fd)
+int keeper_audit_start(struct keeper *k, struct err *err)
 {
-	int pair[2];
+	int64_t until = keeper_now_ms() + READY_MS;
+	int r = audit_start(k, keeper_now_ms() + LOCK_MS, err);
 
-	if (k->audit.sock < 0)
-		return -EAGAIN;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return -errno;
-	_cleanup_close_ int theirs = pair[1];
-	/* One that has just died is not reaped yet: the message is lost with it, and core sees the end of its socket. */
-	tell(k, AUDIT_CORE, k->core_instance, 0, k->core.end[0] ? k->core.end : "start", theirs);
-	*ret_fd = pair[0];
-	return 0;
+	while (r == 0 && !k->audit_ready && k->audit.sock >= 0 && k->audit_err == 0) {
+		struct pollfd p = { k->audit.sock, POLLIN, 0 };
+		int64_t left = until - keeper_now_ms();
+
+		if (poll(&p, 1, left > 0 ? (int)left : 0) == 0)
+			return err_set(err, ERR_HOST, ETIMEDOUT, "audit", "the audit process did not get ready within %d s", READY_MS / 1000);
+		keeper_audit_msg(k);
+	}
+	if (r == 0 && !k->audit_ready) {
+		r = err_set(err, ERR_HOST, k->audit_err ?: EIO, "audit", "%s", k->audit_err ? k->audit_why : "the audit process died at its start");
+		err_hint(err, "make room or make it writable, or set state_dir to another place; without its audit log brigd runs nothing");
+	}
+	return r;
 }
 
 void keeper_audit_ended(struct keeper *k)
@@ -242,40 +253,55 @@ void keeper_audit_ended(struct keeper *k)
 
 	if (!keeper_child_reap(&k->audit, &info))
 		return;
+	k->audit_ready = false;
+	snprintf(k->audit_why, sizeof(k->audit_why), "%s", k->audit.end);
 	keeper_child_again(&k->audit);
 	log_event(LOG_ERR, "audit_ended", LOG_FIELDS(LOG_STR("end", k->audit.end), LOG_NUM("failures", k->audit.failures)),
-		  "audit ended by itself (%s); another one is started", k->audit.end);
+		  "the audit process ended by itself (%s); another one is started", k->audit.end);
 }
 
 void keeper_audit_again(struct keeper *k)
 {
 	struct err err = { 0 };
 
-	if (keeper_audit_start(k, &err) == 0)
+	k->audit.again_ms = 0;
+	if (audit_start(k, 0, &err) == 0)
 		return;
-	log_err(LOG_ERR, "audit_start_failed", LOG_NONE, &err);
+	log_err(LOG_ERR, "audit_not_started", LOG_NONE, &err);
 	k->audit.started_ms = keeper_now_ms();
 	keeper_child_again(&k->audit);
 }
 
-void keeper_audit_stop(struct keeper *k, const char *why)
+int keeper_audit_pair(struct keeper *k, int *ret_fd, struct err *err)
 {
-	struct pollfd p = { k->audit.pidfd, POLLIN, 0 };
-	siginfo_t info;
-	int n;
+	struct audit_ctl say = { .magic = AUDIT_CTL_MAGIC, .kind = AUDIT_CORE, .number = k->core_instance };
+	int pair[2];
 
-	if (k->audit.pidfd < 0)
-		return;
-	tell(k, AUDIT_STOP, 0, 0, why, -1);
-	(void)shutdown(k->audit.sock, SHUT_WR);
-	do
-		n = poll(&p, 1, LEAVE_WAIT_MS);
-	while (n < 0 && errno == EINTR);
-	if (n != 1) {
-		log_event(LOG_CRIT, "audit_hung", LOG_NONE, "audit has not ended after %d ms; ending it", LEAVE_WAIT_MS);
-		keeper_child_signal(&k->audit, SIGKILL);
-		(void)poll(&p, 1, LEAVE_WAIT_MS);
-	}
-	(void)keeper_child_reap(&k->audit, &info);
+	if (!k->audit_ready)
+		return err_set(err, ERR_HOST, EAGAIN, "audit", "the audit process is being started");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_set(err, ERR_HOST, errno, "audit", "socketpair: %s", strerror(errno));
+	_cleanup_close_ int ours = pair[0];
+	_cleanup_close_ int theirs = pair[1];
+	snprintf(say.text, sizeof(say.text), "%s", k->core.end[0] ? k->core.end : "start");
+	if (fd_send(k->audit.sock, &say, sizeof(say), &theirs, 1) < 0)
+		return err_set(err, ERR_HOST, EAGAIN, "audit", "the audit process does not listen");
+	*ret_fd = fd_take(&ours);
+	return 0;
+}
+
+void keeper_audit_finish(struct keeper *k, const char *why)
+{
+	struct audit_ctl say = { .magic = AUDIT_CTL_MAGIC, .kind = AUDIT_STOP };
+	struct pollfd p = { k->audit.pidfd, POLLIN, 0 };
+
+	snprintf(say.text, sizeof(say.text), "%s", why);
+	if (k->audit.sock >= 0)
+		(void)fd_send(k->audit.sock, &say, sizeof(say), NULL, 0);
 	k->audit.sock = fd_close(k->audit.sock);
+	/* Its last lines. It ends by itself, and is not killed: what it still holds would be lost. */
+	if (k->audit.pidfd >= 0 && poll(&p, 1, END_MS) == 1)
+		(void)waitid(P_PIDFD, (id_t)k->audit.pidfd, &(siginfo_t){ 0 }, WEXITED);
+	k->audit.pidfd = fd_close(k->audit.pidfd);
+	k->audit_dir = fd_close(k->audit_dir);
 }

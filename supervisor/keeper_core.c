@@ -25,7 +25,7 @@ static void NORETURN core_run(const struct keeper *k, int keeper_fd)
 		.uid = k->lane.ranged ? k->lane.first_id + LANE_CORE : k->lane.uid,
 		.next_gen = k->last_gen + 1,
 		.checked = k->served,
-		.restarts = k->core_restarts,
+		.restarts = k->core_starts - 1,
 	};
 	struct pollfd keeper = { keeper_fd, 0, 0 };
 
@@ -51,6 +51,7 @@ int keeper_core_start(struct keeper *k, struct err *err)
 	if (getrandom(&k->core_instance, sizeof(k->core_instance), 0) != sizeof(k->core_instance))
 		return err_set(err, ERR_HOST, EIO, "keeper", "no random number");
 	k->core_instance |= 1; /* never 0 */
+	k->core_starts++;
 	/* PRIV: the child becomes an id of its own by CAP_SETUID and CAP_SETGID, which we keep for that and for the zygotes' maps. */
 	pid_t pid = fork();
 	if (pid == 0)
@@ -112,7 +113,6 @@ void keeper_core_again(struct keeper *k)
 {
 	struct err err = { 0 };
 
-	k->core_restarts++;
 	if (keeper_core_start(k, &err) == 0)
 		return;
 	log_err(LOG_ERR, "core_start_failed", LOG_NONE, &err);

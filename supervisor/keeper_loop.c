@@ -35,7 +35,7 @@ static void leave_private(struct keeper *k)
 }
 
 /* First: what runs may end. Second: it is ended and answered. Third: no more of this. */
-static void leave_daemon(struct keeper *k, int sig)
+static void leave_daemon(struct keeper *k)
 {
 	static const int says[] = { CORE_SIGNAL_DRAIN, CORE_SIGNAL_LEAVE, SIGKILL };
 	unsigned i = k->signals < ARRAY_LEN(says) ? k->signals : ARRAY_LEN(says) - 1;
@@ -45,7 +45,6 @@ static void leave_daemon(struct keeper *k, int sig)
 		log_event(LOG_NOTICE, "draining", LOG_NONE, "draining, for at most %u ms", k->boot->config.drain_ms);
 	}
 	k->signals++;
-	k->last_signal = sig;
 	keeper_child_signal(&k->core, k->core_ready ? says[i] : SIGKILL);
 	leave_within(k, i == 0 ? (int64_t)k->boot->config.drain_ms + CORE_LEAVE_MS : CORE_LEAVE_MS);
 }
@@ -69,7 +68,7 @@ static void on_signal(struct keeper *k)
 	else if (sig.ssi_signo == SIGHUP)
 		reload(k);
 	else
-		leave_daemon(k, (int)sig.ssi_signo);
+		leave_daemon(k);
 }
 
 static void on_core_msg(struct keeper *k)

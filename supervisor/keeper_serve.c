@@ -192,9 +192,7 @@ static int on_alive(struct keeper *k, struct request *q UNUSED)
 
 static int on_audit(struct keeper *k, struct request *q)
 {
-	int r = keeper_audit_core(k, q->ret_fd);
-
-	return r < 0 ? err_set(q->err, ERR_HOST, -r, "audit", r == -EAGAIN ? "the audit process is being started" : "socketpair") : 0;
+	return k->audit_dir < 0 ? BROKEN : keeper_audit_pair(k, q->ret_fd, q->err);
 }
 
 static int on_reload(struct keeper *k, struct request *q)
