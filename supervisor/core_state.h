@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
-struct evconnlistener;
+struct server;
 struct metrics;
 struct pools;
 struct zygote;
@@ -24,7 +24,7 @@ struct core {
 	struct event_base *base;
 	struct profile_cache *profiles;
 	struct metrics *metrics;
-	struct evconnlistener *listeners[2]; /* agent, admin; NULL in a private supervisor */
+	struct server *server;           /* NULL in a private supervisor */
 	LIST_HEAD(, client) clients;
 	LIST_HEAD(, zygote) zygotes;
 	LIST_HEAD(, jail) jails;
