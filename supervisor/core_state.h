@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
+struct audit_client;
 struct server;
 struct metrics;
 struct pools;
@@ -25,6 +26,7 @@ struct core {
 	struct profile_cache *profiles;
 	struct metrics *metrics;
 	struct server *server;           /* NULL in a private supervisor */
+	struct audit_client *audit; /* NULL: no log, in a private supervisor */
 	LIST_HEAD(, client) clients;
 	LIST_HEAD(, zygote) zygotes;
 	LIST_HEAD(, jail) jails;
