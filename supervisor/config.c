@@ -46,6 +46,7 @@ int config_defaults(struct config *c, struct err *err)
 		.connections_max = 512,
 		.calls_per_uid = 256,
 		.queued_bytes_per_uid = 64ull << 20,
+		.unread_ms = 30000,
 		.running_max = 32,
 		.queue_max = 1024,
 		.queue_wait_ms = 30000,

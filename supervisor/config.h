@@ -46,6 +46,7 @@ struct config {
 	uint32_t connections_per_uid, connections_max;
 	uint32_t calls_per_uid;         /* queued and running */
 	uint64_t queued_bytes_per_uid;  /* requests that wait */
+	uint32_t unread_ms;             /* a client that reads none of its answers for so long is dropped */
 
 	/* The queue. */
 	uint32_t running_max;           /* calls in jails at once, at most LIMIT_SLOTS */

@@ -36,6 +36,7 @@ const struct config_key config_keys[] = {
 	{ "calls_per_uid", CONFIG_COUNT, AT(calls_per_uid), 1, QUEUE_MAX, NULL, false },
 	/* One request line has to fit. */
 	{ "queued_bytes_per_uid", CONFIG_BYTES, AT(queued_bytes_per_uid), LIMIT_FRAME_BYTES, 16ull << 30, NULL, false },
+	{ "unread_wait", CONFIG_TIME, AT(unread_ms), 100, HOURS(1), NULL, false },
 
 	{ "running_max", CONFIG_COUNT, AT(running_max), 1, LIMIT_SLOTS, NULL, false },
 	{ "queue_max", CONFIG_COUNT, AT(queue_max), 0, QUEUE_MAX, NULL, false },

@@ -90,8 +90,8 @@ static void free_all(struct core *core)
 		zygote_free(z);
 	core_life_close(core);
 	drain_answer(core);
-	server_close(core);
 	session_free_all(core);
+	server_close(core);
 	sched_close(core);
 	audit_client_close(core);
 	profile_cache_free(core->profiles);

@@ -9,7 +9,7 @@
 #include <sys/queue.h>
 
 struct audit_client;
-struct evconnlistener;
+struct server;
 struct metrics;
 struct pools;
 struct zygote;
@@ -25,8 +25,8 @@ struct core {
 	struct event_base *base;
 	struct profile_cache *profiles;
 	struct metrics *metrics;
+	struct server *server;           /* NULL in a private supervisor */
 	struct audit_client *audit; /* NULL: no log, in a private supervisor */
-	struct evconnlistener *listeners[2]; /* agent, admin; NULL in a private supervisor */
 	LIST_HEAD(, client) clients;
 	LIST_HEAD(, zygote) zygotes;
 	LIST_HEAD(, jail) jails;
