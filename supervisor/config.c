@@ -70,3 +70,16 @@ int config_defaults(struct config *c, struct err *err)
 		r = path_set(c->agent.path, sizeof(c->agent.path), c->run_dir, "/agent.sock", err);
 	return r < 0 ? r : path_set(c->admin.path, sizeof(c->admin.path), c->run_dir, "/admin.sock", err);
 }
+
+void config_default_path(char *ret, size_t cap)
+{
+	const char *dir = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+
+	ret[0] = '\0';
+	if (geteuid() == 0)
+		snprintf(ret, cap, "/etc/brig/brigd.conf");
+	else if (dir && *dir)
+		snprintf(ret, cap, "%s/brig/brigd.conf", dir);
+	else if (home && *home)
+		snprintf(ret, cap, "%s/.config/brig/brigd.conf", home);
+}

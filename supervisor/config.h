@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 /* Ids that may use one socket, by name or number in the file. */
@@ -77,5 +78,30 @@ struct config {
 /* What holds without a file. For root /run/brig and /var/lib/brig; for others below XDG_RUNTIME_DIR and XDG_STATE_HOME;
  * BRIG_STATE, where set, replaces both. */
 int config_defaults(struct config *ret, struct err *err);
+
+/* Room for every key of the file. */
+#define CONFIG_KEYS_MAX 48
+
+/* Where each value came from: the place of the key in the file, or line 0 for a default. By row of the table of keys. */
+struct config_origin {
+	struct {
+		uint32_t line, column;
+	} at[CONFIG_KEYS_MAX];
+};
+
+/* The whole text of a file over the defaults that stand in *config. name is for messages. On failure, whose place
+ * (name:line:column) is in err->where, *config is not as it was. */
+int config_parse(struct config *config, struct config_origin *ret, const char *name, const char *text, size_t len, struct err *err);
+/* Defaults, then the file; one that is not there is as good as empty unless it was named. It must belong to
+ * root or to us, and nobody else may write it. */
+int config_read(struct config *ret, struct config_origin *ret_origin, const char *path, bool named, struct err *err);
+/* The file that is read where none is named: /etc/brig/brigd.conf for root, else below XDG_CONFIG_HOME. "" where there is no such place. */
+void config_default_path(char *ret, size_t cap);
+/* Refuses what a running supervisor cannot take over, naming the key. */
+int config_reload_check(const struct config *now, const struct config *next, const struct config_origin *origin, struct err *err);
+/* Do the profiles that it names exist? names[count], sorted or not. */
+int config_profiles_check(const struct config *config, const struct config_origin *origin, const char *const *names, size_t count, struct err *err);
+/* Every key with its value and where that came from, as a file that config_parse() takes. */
+void config_print(const struct config *config, const struct config_origin *origin, FILE *out);
 
 #endif

@@ -49,6 +49,9 @@ struct core {
 void core_drain(struct core *core);
 /* That, and core leaves when nothing runs any more, or after drain_ms. */
 void core_stop(struct core *core);
+/* Reads configuration and profiles again (through the keeper), checks all, then works with them; or says why not, and
+ * nothing has changed. Blocks meanwhile. What runs ends on what it began with. */
+int core_reload(struct core *core, struct err *err);
 /* A daemon's signals and signs of life; says READY. And their end. */
 int core_life_open(struct core *core, struct err *err);
 void core_life_close(struct core *core);
