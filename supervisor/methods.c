@@ -41,6 +41,7 @@ static bool params_fit(const struct request *rq, const struct param *params)
 		else
 			err_set(&err, ERR_CALLER, EINVAL, "params", "no such parameter: %.*s", m.key_len < 64 ? (int)m.key_len : 64,
 				rq->line + m.key);
+		err_hint(&err, "brig(7) lists the parameters of each method");
 		request_refuse(rq, RPC_PARAMS, &err);
 		return false;
 	}
