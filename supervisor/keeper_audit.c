@@ -4,6 +4,7 @@
 #include "supervisor/audit_proto.h"
 #include "supervisor/keeper.h"
 #include "supervisor/log.h"
+#include "supervisor/wire/chain.h"
 
 #include "jail/base/fd.h"
 #include "jail/base/names.h"
@@ -62,15 +63,13 @@ static int before_open(int dir_fd)
 	DIR *dir = own >= 0 ? fdopendir(own) : NULL;
 	char last[NAME_MAX + 1] = "";
 	struct dirent *d;
-	unsigned long long n;
-	int used;
 
 	if (!dir) {
 		fd_close(own);
 		return -1;
 	}
 	while ((d = readdir(dir)))
-		if (sscanf(d->d_name, "audit-%20llu.log%n", &n, &used) == 1 && !d->d_name[used] && strcmp(d->d_name, last) > 0)
+		if (chain_is_old_name(d->d_name) && strcmp(d->d_name, last) > 0)
 			snprintf(last, sizeof(last), "%s", d->d_name);
 	(void)closedir(dir);
 	errno = ENOENT;
@@ -80,7 +79,7 @@ static int before_open(int dir_fd)
 /* audit.log, for one writer. -EAGAIN: another has it. */
 static int log_open_locked(const struct keeper *k, bool fresh)
 {
-	_cleanup_close_ int fd = openat(k->audit_dir, AUDIT_LOG_NAME,
+	_cleanup_close_ int fd = openat(k->audit_dir, CHAIN_LOG_NAME,
 					O_APPEND | O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (fresh ? O_EXCL : 0), 0600);
 	struct stat st;
 
@@ -102,7 +101,7 @@ static int files_open(const struct keeper *k, struct audit_boot *boot, int64_t l
 			       k->boot->config.state_dir);
 	if (boot->log_fd < 0)
 		return failed(err, -boot->log_fd, k->boot->config.state_dir, "write audit/audit.log in");
-	boot->look_fd = openat(k->audit_dir, AUDIT_LOG_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	boot->look_fd = openat(k->audit_dir, CHAIN_LOG_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	boot->before_fd = before_open(k->audit_dir);
 	if (boot->look_fd < 0 || (boot->before_fd < 0 && errno != ENOENT))
 		return failed(err, errno, k->boot->config.state_dir, "read the audit log in");
@@ -172,9 +171,9 @@ static void on_rotate(struct keeper *k, uint64_t number)
 	char name[64];
 	int fd = -EINVAL;
 
-	snprintf(name, sizeof(name), AUDIT_OLD_NAME, (unsigned long long)number);
+	snprintf(name, sizeof(name), CHAIN_OLD_NAME, (unsigned long long)number);
 	if (number > 0 && number <= AUDIT_NUMBER_MAX)
-		fd = renameat2(k->audit_dir, AUDIT_LOG_NAME, k->audit_dir, name, RENAME_NOREPLACE) < 0 ? -errno : log_open_locked(k, true);
+		fd = renameat2(k->audit_dir, CHAIN_LOG_NAME, k->audit_dir, name, RENAME_NOREPLACE) < 0 ? -errno : log_open_locked(k, true);
 	if (fd < 0)
 		say.err = -fd;
 	(void)fd_send(k->audit.sock, &say, sizeof(say), &fd, fd >= 0 ? 1 : 0);
