@@ -57,6 +57,7 @@ BASE_SRC := $(addprefix jail/base/,$(addsuffix .c, \
 WIRE_SRC := $(addprefix supervisor/wire/,$(addsuffix .c, \
 	chain jbuf json json_find json_string utf8))
 AGENT_SRC := $(addprefix agent/,$(addsuffix .c, \
+	audit_verify cmd_audit \
 	call cmd_admin cmd_cancel cmd_doctor cmd_list cmd_metrics cmd_profile cmd_run cmd_status connect file nearest options private question \
 	cmd_session follow \
 	rpc show stop table text))
