@@ -1,9 +1,11 @@
 /* brigd.conf: what is taken, what is refused and where, what a reload may change, and that what is printed can be read. */
+#include "jail/base/fd.h"
 #include "supervisor/config_impl.h"
 #include "supervisor/load.h"
 #include "supervisor/profile_impl.h"
 #include "tests/unit/unit.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -164,9 +166,10 @@ static void test_dangerous_combinations(void **state UNUSED)
 static void test_too_many_in_a_list(void **state UNUSED)
 {
 	char text[2000] = "agent_users =";
+	size_t n = strlen(text);
 
 	for (int i = 0; i < CONFIG_UIDS_MAX; i++)
-		sprintf(text + strlen(text), " %d", 1000 + i);
+		n += (size_t)snprintf(text + n, sizeof(text) - n, " %d", 1000 + i);
 	taken(text);
 	strcat(text, " 5");
 	if (parse(text) == 0 || !strstr(g_err.detail, "more than 32"))
@@ -314,6 +317,58 @@ static void test_a_pack_that_is_cut_is_refused(void **state UNUSED)
 	load_done(&l);
 }
 
+static char *file_of_tree(const char *name)
+{
+	char path[PATH_MAX];
+	static char text[64 << 10];
+
+	snprintf(path, sizeof(path), "%s/%s", getenv("SRC_DIR") ? getenv("SRC_DIR") : ".", name);
+	assert_true(fd_read_file_at(AT_FDCWD, path, text, sizeof(text)) > 0);
+	return text;
+}
+
+/* Each "#key = value" line of the example, without its "#", says what holds anyway; the lists of names are examples. */
+static void test_the_example_is_the_defaults(void **state UNUSED)
+{
+	char *text = file_of_tree("dist/brigd.conf"), line[200];
+	struct config before;
+
+	for (char *at = text; *at; at += strcspn(at, "\n") + 1) {
+		size_t n = strcspn(at, "\n");
+		if (at[0] != '#' || at[1] < 'a' || at[1] > 'z')
+			continue;
+		snprintf(line, sizeof(line), "%.*s", (int)n - 1, at + 1);
+		char *key = strndup(line, strcspn(line, " "));
+		int row = config_key_find(key);
+		if (row < 0)
+			fail_msg("%s: no such key", key);
+		enum config_kind kind = config_keys[row].kind;
+		taken("");
+		before = g_config;
+		if (kind == CONFIG_USERS || strcmp(key, "prewarm") == 0 || kind == CONFIG_DIR) {
+			free(key);
+			continue;
+		}
+		taken(line);
+		bool sockets = kind == CONFIG_USER || kind == CONFIG_GROUP; /* root's, where the test may be another's */
+		if (!sockets && memcmp(&before.connections_per_uid, &g_config.connections_per_uid, sizeof(before) - offsetof(struct config, connections_per_uid)))
+			fail_msg("%s is not the default", line);
+		free(key);
+	}
+}
+
+static void test_every_key_is_explained(void **state UNUSED)
+{
+	static const char *const files[] = { "dist/brigd.conf", "supervisor/brigd.conf.5" };
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		char *text = file_of_tree(files[i]);
+		for (const struct config_key *k = config_keys; k->name; k++)
+			if (!strstr(text, k->name))
+				fail_msg("%s does not tell of %s", files[i], k->name);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -329,6 +384,8 @@ int main(void)
 		cmocka_unit_test(test_what_is_printed_can_be_read),
 		cmocka_unit_test(test_a_reload_changes_what_can_change),
 		cmocka_unit_test(test_profiles_that_are_named_exist),
+		cmocka_unit_test(test_the_example_is_the_defaults),
+		cmocka_unit_test(test_every_key_is_explained),
 		cmocka_unit_test(test_what_is_packed_comes_out),
 		cmocka_unit_test(test_a_pack_that_is_cut_is_refused),
 	};
