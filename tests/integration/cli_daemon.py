@@ -169,6 +169,10 @@ def verbs(t, d, brig):
     t.check('cancel of nonsense', r.status == 2 and '\x1b' not in r.err and r.json, r)
     r = brig('list')
     t.check('an empty list says so', r.status == 0 and r.out == 'no call is queued or running\n', r)
+    r = brig('reload')
+    t.check('reload', r.status == 0 and r.out.startswith('reloaded'), r)
+    r = brig('reload', '--json')
+    t.check('reload --json is one object', r.status == 0 and r.json is not None and r.out.count('\n') == 1, r)
     r = brig('pool', '--socket', d.path('agent'))
     t.check('an admin verb over agent.sock: denied, 4', r.status == 4 and 'not for agent.sock' in r.err, r)
 
