@@ -57,15 +57,22 @@ BASE_SRC := $(addprefix jail/base/,$(addsuffix .c, \
 WIRE_SRC := $(addprefix supervisor/wire/,$(addsuffix .c, \
 	jbuf json json_find json_string utf8))
 AGENT_SRC := $(addprefix agent/,$(addsuffix .c, \
-	call cmd_doctor cmd_profile cmd_run connect file nearest options private rpc show stop text))
+	call cmd_admin cmd_cancel cmd_doctor cmd_list cmd_metrics cmd_profile cmd_run cmd_status connect file nearest options private question \
+	rpc show stop table text))
 # The keeper's, with privilege, come first; then what core parses and decides with.
 SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
-	keeper keeper_caps keeper_serve pidfd lane lane_ids zygote_image zygote_start \
+	keeper keeper_caps keeper_children keeper_loop keeper_serve listener notify \
+	pidfd lane lane_ids zygote_image zygote_start \
 	cgroup cgroup_file cgroup_find cgroup_host cgroup_mount cgroup_scope cgroup_sweep cgroup_v1 cgroup_v2 cgroup_view \
 	profile profile_cache profile_check profile_check_lists profile_keys profile_merge \
 	profile_mounts profile_print profile_seccomp profile_spec profile_store profile_text profile_value syscall_args syscall_groups \
-	answer call call_read capture client config core core_seal listener log log_line request sched server methods_call methods_profile methods_status doctor doctor_host jail \
+	answer call call_read capture client fair stream \
+	config \
+	core core_life core_seal \
+	request sched server methods_call methods_profile methods_status doctor doctor_host jail \
+	log log_line metrics metrics_print prom status_report \
 	audit_client drop \
+	session methods_session \
 	jail_setup keeper_client methods receipt trial verdict zygote))
 # What describes a jail and names its stages; of the jail's files the supervisor takes only these.
 SPEC_SRC := jail/spec.c jail/stage.c

@@ -16,12 +16,13 @@
 /* Known, and not for whoever asked (supervisor/request.h). */
 #define RPC_AUTHORITY "-32001"
 
+static const char *g_progress; /* what takes its time */
 static bool g_progress_shown;
 
 static void progress_tick(unsigned seconds)
 {
 	g_progress_shown = true;
-	fprintf(stderr, "\rbrig: running, %u s (Ctrl-C stops it)", seconds);
+	fprintf(stderr, "\rbrig: %s, %u s (Ctrl-C stops it)", g_progress, seconds);
 	fflush(stderr);
 }
 
@@ -151,7 +152,10 @@ static void call_exchange(struct call *c, const struct call_ask *ask, struct con
 	};
 	char *line = NULL;
 	size_t line_len = 0;
-	int r = rpc_call(connection_sock(conn), request->data, request->len, &wait, &line, &line_len, &c->err);
+	int r;
+
+	g_progress = ask->progress;
+	r = rpc_call(connection_sock(conn), request->data, request->len, &wait, &line, &line_len, &c->err);
 
 	progress_clear();
 	/* The signal stays unread on a cancel, which would cut this wait short; a second one does. */
@@ -203,4 +207,13 @@ void call_make(struct call *c, const struct call_ask *ask)
 	else
 		call_send(c, ask, &request);
 	jbuf_done(&request);
+}
+
+int call_show_failure(const struct call *c, const struct show *s)
+{
+	if (c->end == CALL_REFUSED)
+		return show_failure(s, OUTCOME_INVALID_ARGUMENTS, EXIT_USAGE, &c->err);
+	if (c->end == CALL_CANCELLED)
+		return show_failure(s, OUTCOME_CANCELLED, outcome_exit_status(OUTCOME_CANCELLED), &c->err);
+	return show_failure(s, c->outcome, outcome_exit_status(c->outcome), &c->err);
 }

@@ -3,6 +3,7 @@
 #define BRIG_AGENT_CALL_H
 
 #include "agent/connect.h"
+#include "agent/show.h"
 #include "jail/base/err.h"
 #include "jail/base/names.h"
 
@@ -33,11 +34,14 @@ struct call_ask {
 	enum connect_want want;
 	const struct options *opt; /* which supervisor */
 	int stop_fd;		   /* stop_open() */
-	bool progress;		   /* say on stderr that it is still running, where that is a terminal */
+	const char *progress;	   /* "running": said on stderr once a second, where that is a terminal; NULL: nothing */
 	unsigned answer_ms;	   /* longer without an answer: the supervisor hangs; 0: it may take its time */
 };
 
 /* When it returns a private supervisor has ended and cleaned up, and the connection to a daemon is closed. */
 void call_make(struct call *c, const struct call_ask *ask);
+
+/* Shows an end other than CALL_RESULT; returns the exit status. */
+int call_show_failure(const struct call *c, const struct show *s);
 
 #endif

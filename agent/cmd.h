@@ -3,11 +3,17 @@
 #define BRIG_AGENT_CMD_H
 
 #include "agent/options.h"
+#include "jail/base/version.h"
 
 int cmd_run(const struct options *opt);
 int cmd_profile(const struct options *opt);
 int cmd_doctor(const struct options *opt);
-
-#define BRIG_VERSION "0.1.0"
+int cmd_status(const struct options *opt);
+int cmd_list(const struct options *opt);
+int cmd_cancel(const struct options *opt);
+int cmd_metrics(const struct options *opt);
+int cmd_pool(const struct options *opt);
+int cmd_reload(const struct options *opt);
+int cmd_drain(const struct options *opt);
 
 #endif

@@ -76,7 +76,7 @@ static void list_show(const struct show *s, const struct call *c, const char *li
 	}
 }
 
-static int table_show(const struct show *s, const struct call *c)
+static int report_show(const struct show *s, const struct call *c)
 {
 	_cleanup_free_ char *verdict = text_find(c->result, c->result_len, "verdict", NULL);
 	_cleanup_free_ char *summary = text_find(c->result, c->result_len, "summary", NULL);
@@ -103,12 +103,7 @@ int cmd_doctor(const struct options *opt)
 	int status;
 
 	call_make(&c, &(struct call_ask){ .method = "doctor", .params = "{}", .params_len = 2, .want = CONNECT_ANY, .opt = opt,
-			      .stop_fd = stop_fd, .progress = true });
-	if (c.end == CALL_RESULT)
-		status = table_show(&s, &c);
-	else if (c.end == CALL_CANCELLED)
-		status = show_failure(&s, OUTCOME_CANCELLED, outcome_exit_status(OUTCOME_CANCELLED), &c.err);
-	else
-		status = show_failure(&s, c.outcome, outcome_exit_status(c.outcome), &c.err);
+			      .stop_fd = stop_fd, .progress = "trying a call" });
+	status = c.end == CALL_RESULT ? report_show(&s, &c) : call_show_failure(&c, &s);
 	return show_end(&s, status);
 }

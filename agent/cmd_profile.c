@@ -109,13 +109,18 @@ static int action_check(const struct action *a, const struct options *opt, struc
 	return 0;
 }
 
+static bool is_file(const struct action *a, const struct options *opt)
+{
+	return a->operands && (a->file || file_is_profile(opt->operand[1]));
+}
+
 static int params_make(struct jbuf *b, const struct action *a, const struct options *opt, struct err *err)
 {
 	_cleanup_(bytes_done) struct bytes text = { 0 };
 	const char *what = opt->operand[1];
 
 	jbuf_text(b, "{");
-	if (a->operands && (a->file || file_is_profile(what))) {
+	if (is_file(a, opt)) {
 		int r = file_read_profile(what, &text, err);
 
 		if (r < 0)
@@ -136,12 +141,8 @@ static int params_make(struct jbuf *b, const struct action *a, const struct opti
 
 static int call_show(const struct show *s, const struct action *a, const struct options *opt, const struct call *c)
 {
-	if (c->end == CALL_REFUSED)
-		return show_failure(s, OUTCOME_INVALID_ARGUMENTS, EXIT_USAGE, &c->err);
-	if (c->end == CALL_CANCELLED)
-		return show_failure(s, OUTCOME_CANCELLED, outcome_exit_status(OUTCOME_CANCELLED), &c->err);
-	if (c->end == CALL_BROKEN)
-		return show_failure(s, c->outcome, outcome_exit_status(c->outcome), &c->err);
+	if (c->end != CALL_RESULT)
+		return call_show_failure(c, s);
 	stop_release();
 	if (s->json)
 		fprintf(s->out, c->result[0] == '[' ? "{\"profiles\":%.*s}\n" : "%.*s\n", (int)c->result_len,
@@ -166,10 +167,12 @@ int cmd_profile(const struct options *opt)
 	if (params_make(&params, a, opt, &err) < 0) {
 		status = show_failure(&s, OUTCOME_INVALID_ARGUMENTS, EXIT_USAGE, &err);
 	} else {
+		/* A daemon takes no rules from those whom they bind, so a file is proved by a supervisor of our own. */
+		const struct options where = { .socket = opt->socket, .private = opt->private || (!opt->socket && is_file(a, opt)) };
 		_cleanup_(call_done) struct call c;
 
 		call_make(&c, &(struct call_ask){ .method = a->method, .params = params.data, .params_len = params.len,
-				      .want = CONNECT_ANY, .opt = opt, .stop_fd = stop_fd });
+				      .want = CONNECT_ANY, .opt = &where, .stop_fd = stop_fd });
 		status = call_show(&s, a, opt, &c);
 	}
 	jbuf_done(&params);

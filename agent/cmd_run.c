@@ -97,21 +97,6 @@ static void params_make(struct jbuf *b, const struct options *opt, const struct 
 	jbuf_printf(b, ",\"best_effort\":%s}", opt->best_effort ? "true" : "false");
 }
 
-static int call_show(const struct show *s, const struct call *c)
-{
-	switch (c->end) {
-	case CALL_RESULT:
-		return show_result(s, c->result, c->result_len);
-	case CALL_REFUSED:
-		return show_failure(s, OUTCOME_INVALID_ARGUMENTS, EXIT_USAGE, &c->err);
-	case CALL_CANCELLED:
-		return show_failure(s, OUTCOME_CANCELLED, outcome_exit_status(OUTCOME_CANCELLED), &c->err);
-	case CALL_BROKEN:
-		break;
-	}
-	return show_failure(s, c->outcome, outcome_exit_status(c->outcome), &c->err);
-}
-
 static int run_call(const struct show *s, const struct options *opt, const struct run_input *in, int stop_fd)
 {
 	_cleanup_(call_done) struct call c;
@@ -119,9 +104,9 @@ static int run_call(const struct show *s, const struct options *opt, const struc
 
 	params_make(&params, opt, in);
 	call_make(&c, &(struct call_ask){ .method = "run", .params = params.data ?: "", .params_len = params.len, .want = CONNECT_ANY,
-			      .opt = opt, .stop_fd = stop_fd, .progress = true });
+			      .opt = opt, .stop_fd = stop_fd, .progress = "running" });
 	jbuf_done(&params);
-	return call_show(s, &c);
+	return c.end == CALL_RESULT ? show_result(s, c.result, c.result_len) : call_show_failure(&c, s);
 }
 
 /* What the command line names and cannot be used is a usage error; what is wrong with the arguments is

@@ -13,6 +13,10 @@
 static int cmd_help(const struct options *opt);
 static int cmd_version(const struct options *opt);
 
+#define OPT_JSON                                                                       \
+	{                                                                              \
+		"--json", NULL, "exactly one JSON object on standard output", OPT(json) \
+	}
 /* Which supervisor, for commands that can do without a daemon and for those that cannot. */
 #define OPT_SOCKET                                                                       \
 	{                                                                                \
@@ -26,7 +30,7 @@ static int cmd_version(const struct options *opt);
 static const struct option run_options[] = {
 	{ "--profile", "NAME|FILE", "the jail's rules; a FILE has a / or ends in .json", OPT(profile) },
 	{ "--args", "JSON|@FILE|-", "arguments of run(), one JSON object; -: from stdin", OPT(args) },
-	{ "--json", NULL, "exactly one JSON object on standard output", OPT(json) },
+	OPT_JSON,
 	{ "--best-effort", NULL, "run with what this host can enforce; list the rest", OPT(best_effort) },
 	OPT_SOCKET,
 	OPT_PRIVATE,
@@ -35,19 +39,33 @@ static const struct option run_options[] = {
 
 static const struct option profile_options[] = {
 	{ "--effective", NULL, "show: every merged value, and where it came from", OPT(effective) },
-	{ "--json", NULL, "exactly one JSON object on standard output", OPT(json) },
+	OPT_JSON,
 	OPT_SOCKET,
 	OPT_PRIVATE,
 	{ 0 },
 };
 
 static const struct option doctor_options[] = {
-	{ "--json", NULL, "exactly one JSON object on standard output", OPT(json) },
+	OPT_JSON,
 	OPT_SOCKET,
 	OPT_PRIVATE,
 	{ 0 },
 };
 
+#define OPT_ADMIN                                                                     \
+	{                                                                             \
+		"--admin", NULL, "over admin.sock: the calls of every user", OPT(admin) \
+	}
+
+static const struct option daemon_options[] = { OPT_JSON, OPT_SOCKET, { 0 } };
+static const struct option calls_options[] = { OPT_ADMIN, OPT_JSON, OPT_SOCKET, { 0 } };
+static const struct option drain_options[] = {
+	{ "--wait", NULL, "return when no call is left", OPT(wait) },
+	{ "--off", NULL, "take calls again", OPT(off) },
+	OPT_JSON,
+	OPT_SOCKET,
+	{ 0 },
+};
 static const struct option no_options[] = { { 0 } };
 
 static const struct verb verbs[] = {
@@ -59,6 +77,21 @@ static const struct verb verbs[] = {
 		" explain learn diff surface ", NULL, "brig profile show pure --effective", 1, 2, cmd_profile },
 	{ "doctor", "", "say what this host can enforce, layer by layer", doctor_options, " --attack ",
 		"Exit status 0: calls run; 6: a call would be refused.", "brig doctor", 0, 0, cmd_doctor },
+	{ "status", "", "say how the daemon is", daemon_options, NULL, NULL, "brig status", 0, 0, cmd_status },
+	{ "list", "", "list the calls that are queued or running", calls_options, NULL, NULL, "brig list --admin", 0, 0, cmd_list },
+	{ "cancel", "CALL_ID", "end a call that is queued or running", calls_options, NULL,
+		"'brig list' shows the ids. The call ends as cancelled for whoever made it.",
+		"brig cancel 2fc012ee86e5dac7258356e1f1f8f2ae", 1, 1, cmd_cancel },
+	{ "metrics", "", "print the daemon's counters for Prometheus", daemon_options, NULL, NULL, "brig metrics | grep brig_calls_total",
+		0, 0, cmd_metrics },
+	{ "pool", "", "show the jails that wait parked, by profile", daemon_options, NULL, "Asked over admin.sock.", "brig pool", 0, 0,
+		cmd_pool },
+	{ "reload", "", "read brigd.conf and the profiles again", daemon_options, NULL,
+		"All or nothing: after a mistake, told with file, line and column, all stays as it\nwas. Asked over admin.sock.",
+		"brig reload", 0, 0, cmd_reload },
+	{ "drain", "", "take no new calls", drain_options, NULL,
+		"What was accepted goes on. Ctrl-C ends the waiting, not the drain.\nAsked over admin.sock.", "brig drain --wait", 0, 0,
+		cmd_drain },
 	{ "help", "[VERB]", "show what there is, or the help of one verb", no_options, NULL, NULL, "brig help run", 0,
 		1, cmd_help },
 	{ "version", "", "show the version", no_options, NULL, NULL, "brig version", 0, 0, cmd_version },
@@ -113,7 +146,7 @@ static int verb_refuse(const char *name)
 		if (strcmp(later_verbs[i], name) != 0)
 			continue;
 		err_set(&err, ERR_CALLER, EINVAL, "command line", "%s is not in this version", shown);
-		err_hint(&err, "it has run, profile, doctor, help and version");
+		err_hint(&err, "'brig help' lists what there is");
 		show_error(stderr, &err);
 		return EXIT_USAGE;
 	}
@@ -123,7 +156,7 @@ static int verb_refuse(const char *name)
 	if (near.best)
 		err_hint(&err, "did you mean '%s'?", near.best);
 	else
-		err_hint(&err, "there are run, profile, doctor, help and version");
+		err_hint(&err, "'brig help' lists the verbs");
 	show_error(stderr, &err);
 	return EXIT_USAGE;
 }

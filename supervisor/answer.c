@@ -1,6 +1,7 @@
 /* The result object, which brig(1) describes field by field: the truth about one call, for people and programs. */
 #include "jail/base/compiler.h"
 #include "supervisor/call.h"
+#include "supervisor/session.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 /* More frames than a person reads. */
 #define TRACEBACK_MAX 50
 
-/* Most calls are over by then, and asking again costs little. */
+/* Where nothing is queued, so that nothing is known of the wait: most calls are over by then, and asking again costs little. */
 #define RETRY_AFTER_MS 100
 
 /* What the profile's limit and its origin are called, and how to say that it ended a call. */
@@ -77,6 +78,11 @@ static void cause_tool_error(const struct call *c, struct cause *out)
 	}
 	int status = c->ev.exited && WIFEXITED(c->ev.wait_status) ? WEXITSTATUS(c->ev.wait_status) : -1;
 
+	if (c->frame_bad && c->ev.we_killed) {
+		snprintf(out->what, sizeof(out->what), "what came on the result channel is no answer to this call");
+		snprintf(out->hint, sizeof(out->hint), "return the result from run(); earlier calls of the session may have left something running");
+		return;
+	}
 	snprintf(out->what, sizeof(out->what), "the tool ended without a result");
 	snprintf(out->evidence, sizeof(out->evidence), "{\"exit_status\":%d}", status);
 	snprintf(out->hint, sizeof(out->hint), "return the result from run(); do not end the process");
@@ -139,11 +145,12 @@ static void cause_of(const struct call *c, struct cause *out)
 		cause_setup(c, out);
 		break;
 	case OUTCOME_CANCELLED:
-		snprintf(out->what, sizeof(out->what), "the call was cancelled by its client");
+		snprintf(out->what, sizeof(out->what), "%s", c->why.detail[0] ? c->why.detail : "the call was cancelled by its client");
+		snprintf(out->hint, sizeof(out->hint), "%s", c->why.hint);
 		break;
 	case OUTCOME_BUSY:
 		snprintf(out->what, sizeof(out->what), "%s", c->why.detail);
-		snprintf(out->evidence, sizeof(out->evidence), "{\"slots\":%d}", LIMIT_SLOTS);
+		snprintf(out->evidence, sizeof(out->evidence), "{\"limit\":\"%s\"}", c->why.where);
 		snprintf(out->hint, sizeof(out->hint), "%s", c->why.hint);
 		break;
 	case OUTCOME_INTERNAL_ERROR:
@@ -254,8 +261,9 @@ static void print_known(const char *key, bool known, uint64_t value, struct jbuf
 static void print_usage(const struct call *c, struct jbuf *out)
 {
 	double wall = c->begun_ns ? (double)(c->ended_ns - c->begun_ns) / 1e6 : 0.0;
+	double queued = (double)((c->left_queue_ns ? c->left_queue_ns : c->ended_ns) - c->received_ns) / 1e6;
 
-	jbuf_printf(out, ",\"usage\":{\"wall_ms\":%.3f,\"queue_ms\":0.0", wall);
+	jbuf_printf(out, ",\"usage\":{\"wall_ms\":%.3f,\"queue_ms\":%.3f", wall, queued);
 	if (c->usage_known && c->usage.cpu_us != CGROUP_UNKNOWN)
 		jbuf_printf(out, ",\"cpu_ms\":%.3f", (double)c->usage.cpu_us / 1e3);
 	else
@@ -280,11 +288,14 @@ void answer_print(const struct call *c, struct jbuf *out)
 {
 	struct cause cause;
 
-	jbuf_printf(out, "{\"call_id\":\"%s\",\"tool\":null,\"profile\":", c->id);
+	jbuf_printf(out, "{\"call_id\":\"%s\"", c->id);
+	if (c->session)
+		jbuf_printf(out, ",\"session\":\"%s\"", c->session->id);
+	jbuf_text(out, ",\"tool\":null,\"profile\":");
 	jbuf_cstring(out, c->profile);
 	jbuf_printf(out, ",\"outcome\":\"%s\"", outcome_name(c->outcome));
 	if (c->outcome == OUTCOME_BUSY)
-		jbuf_printf(out, ",\"retry_after_ms\":%d", RETRY_AFTER_MS);
+		jbuf_printf(out, ",\"retry_after_ms\":%u", c->retry_after_ms ? c->retry_after_ms : RETRY_AFTER_MS);
 	if (c->outcome != OUTCOME_OK)
 		cause_of(c, &cause);
 	if (c->outcome == OUTCOME_OK) {

@@ -3,7 +3,8 @@
 #include "jail/base/fd.h"
 #include "supervisor/audit_client.h"
 #include "supervisor/client.h"
-#include "supervisor/sched.h"
+#include "supervisor/session.h"
+#include "supervisor/metrics.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -28,7 +29,10 @@ static void call_free(struct call *c)
 	capture_done(&c->err);
 	free(c->request);
 	free(c->result);
+	stream_free(c->stream);
 	pending_free(c->pending);
+	if (c->session)
+		c->session->calls--;
 	free(c);
 }
 
@@ -39,6 +43,7 @@ static void note_usage(struct call *c)
 	if (!c->jail || !c->jail->usage_known || !c->begun_ns) /* before that it is the set-up's, not the tool's */
 		return;
 	c->usage = c->jail->usage;
+	session_usage(c->session, &c->usage);
 	c->usage_known = true;
 	c->ev.oom_kills = c->usage.oom_kills == CGROUP_UNKNOWN ? 0 : c->usage.oom_kills;
 	if (c->usage.cpu_us != CGROUP_UNKNOWN && c->usage.cpu_us >= (uint64_t)c->limits.cpu_ms * 1000)
@@ -49,7 +54,7 @@ static void note_limits(struct call *c)
 {
 	if (jail_tmp_full(c->jail))
 		c->limits_hit |= HIT_TMPFS;
-	if (!(c->limits_hit & HIT_FILE_SIZE) && !c->jail->exited && receipt_signal_pending(c->jail->pid, SIGXFSZ))
+	if (!(c->limits_hit & HIT_FILE_SIZE) && !(c->session && c->session->file_size_hit) && !c->jail->exited && receipt_signal_pending(c->jail->pid, SIGXFSZ))
 		c->limits_hit |= HIT_FILE_SIZE;
 }
 
@@ -86,8 +91,12 @@ static void call_answer(struct call *c)
 	if (capture_truncated(&c->err))
 		c->limits_hit |= HIT_STDERR;
 	c->outcome = verdict_of(&c->ev);
+	session_call_ended(c->session, c);
+	metrics_call(c);
 	audit_end(c);
 	sched_done(c);
+	if (c->stream)
+		stream_end(c->stream);
 	jbuf_init(&b, LIMIT_ANSWER_BYTES);
 	answer_print(c, &b);
 	pending_answer(take_ptr(c->pending), &b);
@@ -112,6 +121,7 @@ static void end_with_frame(struct call *c)
 	struct jail *j = c->jail;
 	struct zygote *z = c->zygote;
 	unsigned warm = c->core->boot->config.warm;
+	bool kept = session_keeps(c->session);
 
 	c->ended_ns = core_now_ns();
 	stop_reading(c);
@@ -124,6 +134,8 @@ static void end_with_frame(struct call *c)
 	c->jail = NULL;
 	j->fn = NULL;
 	call_answer(c);
+	if (kept) /* its session decided */
+		return;
 	jail_abandon(j);
 	jail_refill(z, warm);
 }
@@ -191,19 +203,19 @@ static void on_tick(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 		end_by_kill(c);
 }
 
-static void on_stdout(evutil_socket_t fd, short what UNUSED, void *arg)
+static void on_stdout(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 {
 	struct call *c = arg;
 
-	if (!call_read_stream(fd, &c->out, READ_CHUNK))
+	if (!call_read_stream(c, STREAM_STDOUT, READ_CHUNK))
 		event_del(c->stdout_ev);
 }
 
-static void on_stderr(evutil_socket_t fd, short what UNUSED, void *arg)
+static void on_stderr(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 {
 	struct call *c = arg;
 
-	if (!call_read_stream(fd, &c->err, READ_CHUNK))
+	if (!call_read_stream(c, STREAM_STDERR, READ_CHUNK))
 		event_del(c->stderr_ev);
 }
 
@@ -211,12 +223,16 @@ static void on_result(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 {
 	struct call *c = arg;
 
-	if (call_read_result(c, 4 * READ_CHUNK))
+	bool more = call_read_result(c, 4 * READ_CHUNK);
+	/* A jail of one call ends by itself, and how it does is worth knowing; a session's would go on out of step. */
+	bool spoilt = c->frame_bad && session_keeps(c->session);
+
+	if (more && !spoilt)
 		return;
 	event_del(c->result_ev);
 	if (c->ev.frame_complete)
 		end_with_frame(c);
-	else if (c->ev.result_over)
+	else if (c->ev.result_over || spoilt)
 		end_by_kill(c);
 }
 
@@ -237,7 +253,8 @@ static void on_request(evutil_socket_t fd, short what UNUSED, void *arg)
 		c->request_sent += (size_t)n;
 	}
 	event_del(c->request_ev);
-	c->jail->request_fd = fd_close(c->jail->request_fd);
+	if (!session_keeps(c->session))
+		c->jail->request_fd = fd_close(c->jail->request_fd);
 	free(take_ptr(c->request));
 }
 
@@ -282,11 +299,22 @@ static void call_run(struct call *c)
 	on_request(j->request_fd, EV_WRITE, c);
 }
 
-/* A jail and the audit log's word: both have to be there. */
+/* A jail and the audit log's word: both have to be there. A session's jail is its call's only from here on. */
 static void run_when_ready(struct call *c)
 {
-	if (c->state == CALL_JAIL && c->recorded && c->jail && c->jail->state == JAIL_PARKED)
-		call_run(c);
+	if (c->state != CALL_JAIL || !c->recorded)
+		return;
+	if (!session_keeps(c->session)) {
+		if (c->jail && c->jail->state == JAIL_PARKED)
+			call_run(c);
+		return;
+	}
+	struct jail *j = session_enter(c->session, c);
+	if (!j)
+		return;
+	c->jail = j;
+	c->zygote = j->zygote;
+	call_run(c);
 }
 
 void call_recorded(struct call *c)
@@ -325,11 +353,12 @@ static void on_gone(struct call *c)
 	note_jail(c);
 	call_read_rest(c);
 	c->jail = NULL;
-	jail_refill(c->zygote, c->core->boot->config.warm);
+	if (!session_keeps(c->session))
+		jail_refill(c->zygote, c->core->boot->config.warm);
 	call_answer(c);
 }
 
-static void on_jail(struct jail *j, enum jail_news news, void *arg)
+void call_on_jail(struct jail *j, enum jail_news news, void *arg)
 {
 	struct call *c = arg;
 
@@ -367,7 +396,38 @@ void call_cancel(struct call *c)
 	end_now(c);
 }
 
+void call_cancel_why(struct call *c, const struct err *why)
+{
+	c->why = *why;
+	call_cancel(c);
+}
+
+void call_stop(struct call *c)
+{
+	if (c->state == CALL_KILLED)
+		return;
+	if (frame_is_there(c)) {
+		end_with_frame(c);
+		return;
+	}
+	err_set(&c->why, ERR_HOST, ESHUTDOWN, "core", "it was stopped while the call was under way");
+	c->ev.internal = true;
+	end_now(c);
+}
+
 /* ---- the start ---- */
+
+/* What a drain lets end takes as long as it takes; soon after, another supervisor may answer. */
+#define DRAIN_RETRY_MS 5000
+
+static void refuse_draining(struct call *c)
+{
+	struct err why;
+
+	err_set(&why, ERR_HOST, EBUSY, "core", "the supervisor is draining: it takes no new calls and ends soon");
+	err_hint(&why, "ask again when it has been started anew");
+	call_refuse_busy(c, &why, DRAIN_RETRY_MS);
+}
 
 static int build_request(struct call *c, const struct call_request *req)
 {
@@ -375,17 +435,20 @@ static int build_request(struct call *c, const struct call_request *req)
 
 	if (getrandom(head.seed, sizeof(head.seed), 0) != sizeof(head.seed))
 		return -EIO;
+	if (session_keeps(c->session) && getrandom(head.nonce, sizeof(head.nonce), 0) != sizeof(head.nonce))
+		return -EIO;
 	c->request_len = sizeof(head) + req->body_len + req->args_len;
 	c->request = malloc(c->request_len);
 	if (!c->request)
 		return -ENOMEM;
+	memcpy(c->nonce, head.nonce, sizeof(c->nonce));
 	memcpy(c->request, &head, sizeof(head));
 	memcpy(c->request + sizeof(head), req->body, req->body_len);
 	memcpy(c->request + sizeof(head) + req->body_len, req->args, req->args_len);
 	return 0;
 }
 
-static int random_id(char id[33])
+int call_random_id(char id[CALL_ID_SIZE])
 {
 	unsigned char raw[16];
 
@@ -406,6 +469,10 @@ static struct call *call_new(struct client *client, const struct call_request *r
 	c->received_ns = core_now_ns();
 	c->uid = client_uid(client);
 	c->pid = client_pid(client);
+	c->flow = req->session ? (const void *)req->session : client;
+	c->session = req->session;
+	if (c->session)
+		c->session->calls++;
 	c->best_effort = req->best_effort;
 	c->want_stages = req->want_stages;
 	LIST_INSERT_HEAD(&c->core->calls, c, link);
@@ -414,7 +481,7 @@ static struct call *call_new(struct client *client, const struct call_request *r
 		call_free(c);
 		return NULL;
 	}
-	if (random_id(c->id) == 0 && build_request(c, req) == 0)
+	if (call_random_id(c->id) == 0 && build_request(c, req) == 0)
 		return c;
 	client_answer_error(client, rpc_id, rpc_id_len, -32603, "no memory", NULL, NULL);
 	call_free(c);
@@ -427,13 +494,28 @@ static int call_prepare(struct call *c)
 
 	if (capture_init(&c->out, c->limits.stdout_bytes) < 0 || capture_init(&c->err, c->limits.stderr_bytes) < 0)
 		return err_set(&c->why, ERR_HOST, ENOMEM, "core", "no memory for the call's output");
+	if (session_keeps(c->session)) {
+		session_call_begun(c->session, c);
+		return 0;
+	}
 	r = zygote_get(c->core, c->effective, c->best_effort ? ZYGOTE_BEST_EFFORT : 0, &c->zygote, &c->why);
 	if (r < 0)
 		return r;
-	c->jail = jail_take_parked(c->zygote, on_jail, c);
+	c->jail = jail_take_parked(c->zygote, call_on_jail, c);
 	if (c->jail)
 		return 0;
-	return jail_spawn(c->zygote, on_jail, c, &c->jail, &c->why);
+	return jail_spawn(c->zygote, call_on_jail, c, &c->jail, &c->why);
+}
+
+/* As it was before its turn. */
+static void wait_again(struct call *c)
+{
+	c->state = CALL_QUEUED;
+	c->left_queue_ns = 0;
+	c->zygote = NULL;
+	c->why = (struct err){ 0 };
+	capture_done(&c->out);
+	capture_done(&c->err);
 }
 
 void call_begin(struct call *c)
@@ -443,6 +525,11 @@ void call_begin(struct call *c)
 	if (call_prepare(c) < 0) {
 		int layer = layer_find(c->why.where);
 		c->ev.busy = strcmp(c->why.where, JAIL_NO_ROOM) == 0;
+		if (c->ev.busy && sched_put_back(c)) {
+			c->ev.busy = false;
+			wait_again(c);
+			return;
+		}
 		c->ev.setup_failed = layer >= 0 || c->why.class == ERR_HOST;
 		c->ev.internal = !c->ev.setup_failed;
 		c->failed_layer = layer >= 0 ? (enum layer)layer : LAYER_USER;
@@ -470,6 +557,14 @@ void call_start(struct client *client, struct profile *profile, const struct cal
 	c->effective = profile_ref(profile);
 	c->limits = profile_spec(profile)->limits;
 	snprintf(c->profile, sizeof(c->profile), "%s", profile_name(profile));
+	if (c->core->draining) {
+		refuse_draining(c);
+		return;
+	}
+	if (req->stream)
+		c->stream = stream_new(c->core->base, c->pending, c->id, &c->limits);
+	if (c->stream) /* without memory for it the result still tells all */
+		stream_started(c->stream);
 	if (audit_begin(c, &err) < 0)
 		call_unrecorded(c, &err);
 	else

@@ -14,7 +14,11 @@
 #include "supervisor/capture.h"
 #include "supervisor/client.h"
 #include "supervisor/jail.h"
+#include "supervisor/sched.h"
 #include "supervisor/verdict.h"
+
+/* 32 hex digits and the NUL. */
+#define CALL_ID_SIZE 33
 
 struct session;
 struct stream;
@@ -38,13 +42,15 @@ struct call {
 	LIST_ENTRY(call) link;
 	struct core *core;
 	enum call_state state;
-	char id[33];               /* 128 random bits, hex: unique across hosts */
+	char id[CALL_ID_SIZE];     /* 128 random bits, hex: unique across hosts */
 	struct pending *pending;   /* what is answered in the end */
 	struct session *session;   /* whose context it has, or NULL; it outlives the call */
 	struct stream *stream;     /* NULL: nobody wants the output as it comes */
 	uint8_t nonce[FRAME_NONCE_BYTES]; /* of the frame that answers it */
 	uid_t uid;                 /* of the client, which may leave before the call does */
 	pid_t pid;
+	const void *flow;          /* with whom it shares turns in the queue: its session, else its connection. Only compared */
+	struct sched_entry sched;
 	bool best_effort;
 	bool recorded;             /* the decision is in the audit log */
 	struct profile *effective; /* a reference */
@@ -79,15 +85,21 @@ struct call {
 
 /* The answer goes to the client when the call ends; rpc_id is copied. */
 void call_start(struct client *client, struct profile *profile, const struct call_request *req, const char *rpc_id, size_t rpc_id_len);
-/* Its turn has come. It may be answered and freed on return. */
+/* Its turn has come. It may be answered and freed on return, or wait again (sched_put_back). */
 void call_begin(struct call *call);
 /* There is no room, nor soon: answered as busy, and freed. */
 void call_refuse_busy(struct call *call, const struct err *why, uint32_t retry_after_ms);
 /* The audit log has, or cannot take, the decision. */
 void call_recorded(struct call *call);
 void call_unrecorded(struct call *call, const struct err *why);
-/* Ends it as cancelled. */
+/* Ends it as cancelled; why: not by its client. */
 void call_cancel(struct call *call);
+void call_cancel_why(struct call *call, const struct err *why);
+/* For session.c: news of the jail while a call has it. */
+void call_on_jail(struct jail *jail, enum jail_news news, void *call);
+int call_random_id(char id[CALL_ID_SIZE]);
+/* The supervisor ends: the call does not go on, which is nobody's fault. */
+void call_stop(struct call *call);
 /* The result object of brig(1). */
 void answer_print(const struct call *call, struct jbuf *out);
 /* The same shape for a call that never got as far as a jail. */

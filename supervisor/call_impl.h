@@ -3,12 +3,13 @@
 #define BRIG_SUPERVISOR_CALL_IMPL_H
 
 #include "supervisor/call.h"
+#include "supervisor/stream.h"
 
 /* What is read from one stream before others get their turn. */
 #define READ_CHUNK (64u << 10)
 
 /* Reads what is there, at most max bytes. Returns false at end of file or error. */
-bool call_read_stream(int fd, struct capture *into, size_t max);
+bool call_read_stream(struct call *c, enum stream_channel channel, size_t max);
 /* The same for the result frame; also false once the frame's fate is decided. */
 bool call_read_result(struct call *c, size_t max);
 /* The result frame as far as it is in the pipe by now: a tool that keeps writing does not keep us. */

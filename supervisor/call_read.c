@@ -11,8 +11,9 @@
 /* After the end, what is still in a pipe: its capacity is 64 KiB, 1 MiB where the tool enlarged it. */
 #define DRAIN_MAX (2u << 20)
 
-bool call_read_stream(int fd, struct capture *into, size_t max)
+bool call_read_stream(struct call *c, enum stream_channel channel, size_t max)
 {
+	int fd = channel == STREAM_STDOUT ? c->jail->stdout_fd : c->jail->stderr_fd;
 	char buf[READ_CHUNK];
 
 	for (size_t got = 0; got < max;) {
@@ -23,7 +24,9 @@ bool call_read_stream(int fd, struct capture *into, size_t max)
 			return errno == EAGAIN;
 		if (n == 0)
 			return false;
-		capture_add(into, buf, (size_t)n);
+		capture_add(channel == STREAM_STDOUT ? &c->out : &c->err, buf, (size_t)n);
+		if (c->stream)
+			stream_add(c->stream, channel, buf, (size_t)n);
 		got += (size_t)n;
 	}
 	return true;
@@ -155,7 +158,7 @@ void call_read_rest(struct call *c)
 	if (!c->jail)
 		return;
 	if (c->jail->stdout_fd >= 0)
-		call_read_stream(c->jail->stdout_fd, &c->out, DRAIN_MAX);
+		call_read_stream(c, STREAM_STDOUT, DRAIN_MAX);
 	if (c->jail->stderr_fd >= 0)
-		call_read_stream(c->jail->stderr_fd, &c->err, DRAIN_MAX);
+		call_read_stream(c, STREAM_STDERR, DRAIN_MAX);
 }

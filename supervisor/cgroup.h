@@ -19,6 +19,8 @@
 #include <sys/types.h>
 
 enum cgroup_kind { CGROUP_NONE, CGROUP_V1, CGROUP_V2 };
+#define CGROUP_KIND_COUNT 3
+const char *cgroup_kind_name(enum cgroup_kind kind); /* "none", "v1", "v2" */
 enum cgroup_controller { CGROUP_MEMORY = 1u << 0, CGROUP_PIDS = 1u << 1, CGROUP_CPU = 1u << 2, CGROUP_ALL = 7 };
 
 struct cgroup_limits {

@@ -27,6 +27,13 @@ unsigned cgroup_view_fill(const struct cgroup *cg, struct cgroup_view *view, int
 	return n;
 }
 
+const char *cgroup_kind_name(enum cgroup_kind kind)
+{
+	static const char *const names[CGROUP_KIND_COUNT] = { "none", "v1", "v2" };
+
+	return names[kind];
+}
+
 struct cgroup *cgroup_view_open(const struct cgroup_view *view, int *fds, unsigned count)
 {
 	struct cgroup_host host = { .kind = (enum cgroup_kind)view->kind };

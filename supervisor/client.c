@@ -47,6 +47,16 @@ pid_t client_pid(const struct client *cl)
 	return cl->peer.pid;
 }
 
+unsigned client_count(const struct core *core, enum authority authority)
+{
+	const struct client *cl;
+	unsigned n = 0;
+
+	LIST_FOREACH(cl, &core->clients, link)
+		n += cl->authority == authority;
+	return n;
+}
+
 void client_close(struct client *cl)
 {
 	struct pending *p;

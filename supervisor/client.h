@@ -22,6 +22,8 @@ struct core *client_core(const struct client *client);
 enum authority client_authority(const struct client *client);
 uid_t client_uid(const struct client *client); /* of SO_PEERCRED, when it connected */
 pid_t client_pid(const struct client *client);
+/* How many of that authority are connected. */
+unsigned client_count(const struct core *core, enum authority authority);
 
 /* One answer to a request that is answered at once. All of them do nothing when the client has left (NULL). */
 void client_answer(struct client *client, const char *rpc_id, size_t rpc_id_len, const char *result, size_t len);

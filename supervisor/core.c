@@ -6,8 +6,11 @@
 #include "supervisor/jail.h"
 #include "supervisor/keeper_client.h"
 #include "supervisor/log.h"
+#include "supervisor/metrics.h"
 #include "supervisor/profile_cache.h"
+#include "supervisor/sched.h"
 #include "supervisor/server.h"
+#include "supervisor/session.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -24,7 +27,9 @@ uint64_t core_now_ns(void)
 
 void core_leave_if_idle(struct core *core)
 {
-	if (core->leaving && LIST_EMPTY(&core->jails) && LIST_EMPTY(&core->calls))
+	if (core->stopping && !core->leaving && LIST_EMPTY(&core->calls))
+		core_leave(core);
+	else if (core->leaving && LIST_EMPTY(&core->jails) && LIST_EMPTY(&core->calls))
 		event_base_loopbreak(core->base);
 }
 
@@ -33,10 +38,15 @@ void core_leave(struct core *core)
 	struct call *c, *next_call;
 	struct jail *j, *next_jail;
 
-	core->leaving = true;
+	if (core->leaving)
+		return;
+	core->leaving = core->draining = true;
 	for (c = LIST_FIRST(&core->calls); c; c = next_call) {
 		next_call = LIST_NEXT(c, link);
-		call_cancel(c);
+		if (core->stopping)
+			call_stop(c);
+		else
+			call_cancel(c);
 	}
 	for (j = LIST_FIRST(&core->jails); j; j = next_jail) {
 		next_jail = LIST_NEXT(j, link);
@@ -56,7 +66,7 @@ static int become_core(const struct core_boot *boot)
 	struct err err;
 
 	if (drop_privilege(boot->as_root, boot->uid, &err) < 0) {
-		fprintf(stderr, "brigd: core: %s\n", err.detail);
+		log_err(LOG_CRIT, "core_failed", LOG_NONE, &err);
 		return 70;
 	}
 	/* The change of credentials cleared what the keeper had set; a keeper that died since shows as a closed keeper_fd. */
@@ -72,8 +82,12 @@ static void free_all(struct core *core)
 
 	while ((z = LIST_FIRST(&core->zygotes)))
 		zygote_free(z);
+	core_life_close(core);
 	server_close(core);
+	session_free_all(core);
+	sched_close(core);
 	profile_cache_free(core->profiles);
+	metrics_free(core->metrics);
 	event_base_free(core->base);
 }
 
@@ -90,7 +104,7 @@ static void on_keeper(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 
 int core_main(struct core_boot *boot)
 {
-	struct core core = { .boot = boot, .next_seq = 1, .next_gen = 1 };
+	struct core core = { .boot = boot, .next_seq = 1, .next_gen = boot->next_gen, .started_ns = core_now_ns() };
 	struct event *keeper;
 	struct err err;
 	int r;
@@ -105,9 +119,15 @@ int core_main(struct core_boot *boot)
 		return die("keeper socket");
 	core.base = event_base_new();
 	core.profiles = profile_cache_new(boot->profiles);
+	core.metrics = metrics_new(boot->restarts);
 	keeper = core.base ? event_new(core.base, boot->keeper_fd, EV_READ | EV_PERSIST, on_keeper, &core) : NULL;
-	if (!core.profiles || !keeper || event_add(keeper, NULL) < 0 || server_open(&core, &err) < 0)
+	if (!core.profiles || !core.metrics || !keeper || event_add(keeper, NULL) < 0 || sched_open(&core) < 0 ||
+	    server_open(&core, &err) < 0)
 		return die("event loop");
+	if (boot->client_fd < 0 && core_life_open(&core, &err) < 0) {
+		log_err(LOG_CRIT, "core_failed", LOG_NONE, &err);
+		return 70;
+	}
 	event_base_dispatch(core.base);
 	event_free(keeper);
 	free_all(&core);

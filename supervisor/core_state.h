@@ -9,27 +9,43 @@
 #include <sys/queue.h>
 
 struct evconnlistener;
+struct metrics;
 struct zygote;
 struct jail;
 struct call;
 struct client;
+struct sched;
 struct session;
 
 struct core {
 	struct core_boot *boot;
 	struct event_base *base;
 	struct profile_cache *profiles;
+	struct metrics *metrics;
 	struct evconnlistener *listeners[2]; /* agent, admin; NULL in a private supervisor */
 	LIST_HEAD(, client) clients;
 	LIST_HEAD(, zygote) zygotes;
 	LIST_HEAD(, jail) jails;
 	LIST_HEAD(, call) calls;
 	LIST_HEAD(, session) sessions;
+	struct sched *sched;
 	uint64_t slots_used;             /* bit k: slot k has a cgroup or a process */
+	uint64_t started_ns;
 	uint64_t next_seq;               /* of jails; never 0 */
 	uint32_t next_gen;               /* of zygotes; never 0 */
+	bool draining;                   /* no new calls */
+	bool stopping;                   /* and when there is none left, leave */
 	bool leaving;                    /* end when the last jail is */
+	struct event *life_evs[5];       /* core_life.c */
 };
+
+/* New calls are busy from now on; what was accepted goes on. */
+void core_drain(struct core *core);
+/* That, and core leaves when nothing runs any more, or after drain_ms. */
+void core_stop(struct core *core);
+/* A daemon's signals and signs of life; says READY. And their end. */
+int core_life_open(struct core *core, struct err *err);
+void core_life_close(struct core *core);
 
 /* Nothing new begins, what runs is cancelled, parked jails go; then core ends. */
 void core_leave(struct core *core);

@@ -1,7 +1,9 @@
 #include "supervisor/jail_impl.h"
 
 #include "jail/base/fd.h"
+#include "supervisor/metrics.h"
 #include "supervisor/keeper_client.h"
+#include "supervisor/sched.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -78,6 +80,7 @@ static void jail_free(struct jail *j)
 		event_free(j->timer);
 	if (j->has_slot)
 		j->core->slots_used &= ~(UINT64_C(1) << j->slot);
+	sched_room(j->core);
 	free(j);
 }
 
@@ -170,6 +173,8 @@ void jail_ended(struct jail *j, bool exited, int wait_status)
 		j->exited = exited;
 		j->wait_status = wait_status;
 	}
+	if (j->state == JAIL_PARKED && !j->fn)
+		metrics_pool_died(j->core);
 	dying(j);
 	j->ended = true;
 	if (!j->told)
@@ -411,6 +416,7 @@ struct jail *jail_take_parked(struct zygote *z, jail_fn fn, void *arg)
 			j->fn = fn;
 			j->arg = arg;
 			j->receipt.warm = true;
+			metrics_pool_taken(z->core);
 			return j;
 		}
 	return NULL;
@@ -447,11 +453,19 @@ int jail_count_from_here(struct jail *j, struct err *err)
 	int fds[CGROUP_VIEW_FDS];
 	int r = keeper_ask(j->core->boot->keeper_fd, &msg, -1, &reply, fds, ARRAY_LEN(fds), err);
 
-	if (r == 0)
+	if (r == 0) {
+		cgroup_view_close(take_ptr(j->view));
 		j->view = cgroup_view_open(&reply.view, fds, (unsigned)__builtin_popcount(reply.view.present));
+	}
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
 		fds[i] = fd_close(fds[i]);
 	return r;
+}
+
+void jail_own(struct jail *j, jail_fn fn, void *arg)
+{
+	j->fn = fn;
+	j->arg = arg;
 }
 
 void jail_begin(struct jail *j)

@@ -7,7 +7,7 @@
  *   LOCKED     every layer on; listener and namespaces are being fetched
  *   PARKING    read back from the kernel, PARK sent
  *   PARKED     waits for a request; may be taken once
- *   RUNNING    received the first byte of a request
+ *   RUNNING    received the first byte of a request; a session's jail stays so from call to call
  *   DYING      killed or ended; waiting for its status and the cgroup's removal, however long: its slot is nobody else's
  *   GONE       nothing is left of it
  */
@@ -76,6 +76,10 @@ struct jail {
 int jail_spawn(struct zygote *z, jail_fn fn, void *arg, struct jail **ret, struct err *err);
 /* A parked one for this zygote, or NULL. It is the caller's from now on. */
 struct jail *jail_take_parked(struct zygote *z, jail_fn fn, void *arg);
+/* From now on news go there. */
+void jail_own(struct jail *jail, jail_fn fn, void *arg);
+/* Usage begins anew, as far as the kernel can; the view of the control group comes with it. */
+int jail_count_from_here(struct jail *jail, struct err *err);
 /* A parked jail is about to be given a request. Usage counts from when it parked: it slept since. */
 void jail_begin(struct jail *jail);
 /* Reads the usage so far into jail->usage. */

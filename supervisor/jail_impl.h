@@ -14,9 +14,6 @@ void jail_fail_text(struct jail *j, enum layer layer, int code, const char *what
 /* PID 1 is gone; frees the handle after ENDED and GONE. */
 void jail_ended(struct jail *j, bool exited, int wait_status);
 
-/* Usage begins; the view of the control group comes with it. */
-int jail_count_from_here(struct jail *j, struct err *err);
-
 /* jail_setup.c */
 void jail_on_status(evutil_socket_t fd, short what, void *arg);
 

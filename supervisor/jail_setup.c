@@ -5,6 +5,7 @@
 
 #include "jail/base/fd.h"
 #include "supervisor/keeper_client.h"
+#include "supervisor/metrics.h"
 #include "supervisor/pidfd.h"
 
 #include <fcntl.h>
@@ -229,6 +230,8 @@ static void on_parked(struct jail *j, const struct status_rec *rec)
 		j->zygote->parked++;
 	}
 	j->state = JAIL_PARKED;
+	if (!j->fn)
+		metrics_pool_parked(j->core, j->spawn_ns);
 	event_del(j->timer);
 	/* An init above the tool still has its end of the socket: it tells how the tool ended. */
 	if (!(j->zygote->spec->flags & SPEC_INIT))

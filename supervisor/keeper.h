@@ -1,7 +1,8 @@
-/* brigd: keeper, the privileged role. It starts core and the zygotes, owns the
- * control groups, and answers fixed messages (keeper_proto.h). It parses nothing
- * that a client wrote: its input is the command line, the kernel's pseudo-files,
- * the account files (lane.h) and slot numbers. */
+/* brigd: keeper, the privileged role. It starts core, audit and the zygotes, starts
+ * core and audit again when they end, owns the control groups, and answers
+ * fixed messages (keeper_proto.h, audit_proto.h). It parses nothing that a client
+ * wrote: its input is the command line, the configuration file, the kernel's
+ * pseudo-files, the account files (lane.h, config.h) and slot numbers. */
 #ifndef BRIG_SUPERVISOR_KEEPER_H
 #define BRIG_SUPERVISOR_KEEPER_H
 
@@ -14,23 +15,37 @@
 #include "supervisor/profile.h"
 #include "supervisor/zygote_start.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
 struct keeper_boot {
-	int client_fd;                  /* the client's connection; becomes core's; -1: serve sockets */
+	int client_fd;                  /* private supervisor: the client's connection, becomes core's; -1: serve sockets */
 	pid_t client_pid;               /* the brig that made it, if it is our parent, else 0 */
-	struct profile_store *profiles; /* becomes core's */
+	struct profile_store *profiles; /* raw texts; each core gets a copy by fork */
 	struct config config;
 	const char *zygote_path; /* NULL: beside our own binary */
 };
 
-/* Takes a lane, opens the control groups, forks core, drops privilege and serves
- * until core is gone. Leaves nothing behind. Returns core's exit status (128+N
- * for signal N), or one of the exit statuses of the contract, reason on stderr. */
+/* Takes a lane, opens the control groups, forks core, drops privilege and serves.
+ * A private supervisor ends with its core and returns core's exit status (128+N for
+ * signal N). A daemon starts core again when it ends, until a signal ends
+ * all, and returns one of the exit statuses of brigd(8), reason on
+ * stderr. Leaves nothing behind. */
 int keeper_main(struct keeper_boot *boot);
 
+/* A role that the keeper starts, and starts again when it ends by itself. */
+struct keeper_child {
+	pid_t pid;
+	int pidfd, sock;    /* -1 while it does not run */
+	int64_t started_ms;
+	int64_t again_ms;   /* a start is due then; 0: none is */
+	unsigned failures;  /* ends in a row, each soon after its start */
+};
+
 struct keeper {
+	struct keeper_boot *boot;
+	bool daemon;
 	struct lane lane;
 	struct cgroup_host host;
 	struct cgroup *slots[LIMIT_SLOTS];
@@ -38,15 +53,36 @@ struct keeper {
 	uint32_t last_gen;
 	int lifeline[2]; /* nobody ever writes; the kernel closes [1] with us */
 	int image_fd, signal_fd;
+	sigset_t mask;   /* as we were started */
 	struct listener listener;
-	int core_sock, core_pidfd;
-	pid_t core_pid;
-	bool core_gone;
-	int status; /* core's, once gone; or what we end with */
+	struct keeper_child core;
+	uint32_t core_starts;
+	bool core_ready;   /* this core said READY */
+	bool served;       /* one did: from then on one that ends is replaced */
+	int64_t alive_ms;  /* core's last sign of life */
+	unsigned signals;  /* that told us to end */
+	int64_t leave_ms;  /* core has to be gone by then; 0: it need not */
+	bool over;         /* the loop ends */
+	int status;        /* what we end with */
 };
 
-/* One message: receive, check, handle, answer. 0; 1 at end of file; -errno when
- * core broke the protocol, which ends the keeper. */
+int64_t keeper_now_ms(void); /* CLOCK_MONOTONIC */
+
+/* keeper_loop.c: serves until k->over. */
+void keeper_loop(struct keeper *k);
+
+/* keeper_children.c */
+int keeper_core_start(struct keeper *k, struct err *err);
+void keeper_core_signal(const struct keeper *k, int sig);
+/* Core has ended: reaps it, ends what it used, and ends the loop or sets the time of the next start. */
+void keeper_core_ended(struct keeper *k);
+/* A start that is due. */
+void keeper_core_again(struct keeper *k);
+/* Every zygote with all its jails, and every control group. Bounded. */
+void keeper_jails_end(struct keeper *k);
+
+/* One message of core: receive, check, handle, answer. 0; 1 at end of file; -errno when
+ * core broke the protocol, which ends it. */
 int keeper_serve(struct keeper *k);
 
 /* Gives up every capability that the loop does not need and proves it. may_map: ids are ours to give (root). */

@@ -13,6 +13,13 @@
  *   CGROUP_READ   slot               -> usage
  *   CGROUP_KILL   slot               every process of the slot dies
  *   CGROUP_DEL    slot               kills, reads usage, removes -> usage; EBUSY, usage: something in it still dies, ask again
+ *
+ * Only in a daemon:
+ *   READY                            core serves its sockets
+ *   ALIVE                            every CORE_ALIVE_MS; a core that is silent for CORE_HUNG_MS is killed and replaced
+ *   AUDIT                            -> fd: core's end of a new pair to the audit process; EAGAIN: ask again, it is being started
+ *   RELOAD                           the keeper reads configuration and profiles again -> fd: sealed, load.h
+ *   RELOAD_DONE, RELOAD_REFUSED      core works with what RELOAD gave it, and so will the next core; or does not
  */
 #ifndef BRIG_SUPERVISOR_KEEPER_PROTO_H
 #define BRIG_SUPERVISOR_KEEPER_PROTO_H
@@ -35,7 +42,17 @@ enum keeper_kind {
 	KP_CGROUP_READ,
 	KP_CGROUP_KILL,
 	KP_CGROUP_DEL,
+	KP_READY,
+	KP_ALIVE,
+	KP_AUDIT,
+	KP_RELOAD,
+	KP_RELOAD_DONE,
+	KP_RELOAD_REFUSED,
 };
+
+#define CORE_ALIVE_MS 5000
+/* Core's longest wait for the keeper (a zygote that does not start) is 10 s, and that of a host that swaps is longer. */
+#define CORE_HUNG_MS  30000
 
 struct keeper_msg {
 	uint32_t magic;
@@ -53,6 +70,7 @@ struct keeper_reply {
 	uint32_t controllers;    /* CGROUP_NEW: enum cgroup_controller bits that hold */
 	struct cgroup_usage usage; /* CGROUP_READ, CGROUP_DEL */
 	struct cgroup_view view;   /* CGROUP_BEGIN */
+	int32_t pid;             /* ZYGOTE_START, AUDIT: of that process; only for people to look at */
 	uint32_t first_host_uid; /* ZYGOTE_START: host uid of slot 0; slot k has first+k (rootless: the same for all) */
 	char op[64];             /* what failed, when err */
 };

@@ -5,6 +5,8 @@
 #include "jail/spec.h"
 #include "supervisor/keeper.h"
 #include "supervisor/keeper_proto.h"
+#include "supervisor/log.h"
+#include "supervisor/notify.h"
 #include "supervisor/pidfd.h"
 
 #include <fcntl.h>
@@ -80,6 +82,7 @@ static int on_zygote_start(struct keeper *k, struct request *q)
 	int r = zygote_start(z, &k->lane, k->image_fd, q->fd, theirs, k->lifeline, q->msg->gen, q->err);
 	if (r < 0)
 		*q->ret_fd = fd_close(*q->ret_fd);
+	q->reply->pid = z->pid;
 	q->reply->first_host_uid = k->lane.ranged ? k->lane.first_id + LANE_SLOTS : k->lane.uid;
 	return r;
 }
@@ -169,21 +172,42 @@ static int on_cgroup_del(struct keeper *k, struct request *q)
 	return r < 0 ? err_set(q->err, ERR_HOST, -r, "cgroup", "something in the control group is not dead yet") : 0;
 }
 
+static int on_ready(struct keeper *k, struct request *q UNUSED)
+{
+	k->core_ready = k->served = true;
+	k->alive_ms = keeper_now_ms();
+	log_event(LOG_NOTICE, "ready", LOG_FIELDS(LOG_NUM("core", k->core.pid)), "serving %s and %s", k->boot->config.agent.path,
+		  k->boot->config.admin.path);
+	notify_send("READY=1\nSTATUS=Serving %s and %s", k->boot->config.agent.path, k->boot->config.admin.path);
+	return 0;
+}
+
+/* The watchdog of the service manager hears of us only as long as core lives. */
+static int on_alive(struct keeper *k, struct request *q UNUSED)
+{
+	k->alive_ms = keeper_now_ms();
+	notify_send("WATCHDOG=1");
+	return 0;
+}
+
 enum needs { NEEDS_NOTHING, NEEDS_SLOT, NEEDS_GROUP };
 
 static const struct handler {
 	int (*handle)(struct keeper *k, struct request *q);
 	unsigned fds_in, fds_out;
 	enum needs needs;
+	bool daemon; /* not in a private supervisor */
 } handlers[] = {
-	[KP_ZYGOTE_START] = { on_zygote_start, 1, 1, NEEDS_NOTHING },
-	[KP_ZYGOTE_STOP] = { on_zygote_stop, 0, 0, NEEDS_NOTHING },
-	[KP_CGROUP_NEW] = { on_cgroup_new, 0, 0, NEEDS_SLOT },
-	[KP_CGROUP_JOIN] = { on_cgroup_join, 1, 0, NEEDS_GROUP },
-	[KP_CGROUP_BEGIN] = { on_cgroup_begin, 0, 0, NEEDS_GROUP },
-	[KP_CGROUP_READ] = { on_cgroup_read, 0, 0, NEEDS_GROUP },
-	[KP_CGROUP_KILL] = { on_cgroup_kill, 0, 0, NEEDS_GROUP },
-	[KP_CGROUP_DEL] = { on_cgroup_del, 0, 0, NEEDS_GROUP },
+	[KP_ZYGOTE_START] = { on_zygote_start, 1, 1, NEEDS_NOTHING, false },
+	[KP_ZYGOTE_STOP] = { on_zygote_stop, 0, 0, NEEDS_NOTHING, false },
+	[KP_CGROUP_NEW] = { on_cgroup_new, 0, 0, NEEDS_SLOT, false },
+	[KP_CGROUP_JOIN] = { on_cgroup_join, 1, 0, NEEDS_GROUP, false },
+	[KP_CGROUP_BEGIN] = { on_cgroup_begin, 0, 0, NEEDS_GROUP, false },
+	[KP_CGROUP_READ] = { on_cgroup_read, 0, 0, NEEDS_GROUP, false },
+	[KP_CGROUP_KILL] = { on_cgroup_kill, 0, 0, NEEDS_GROUP, false },
+	[KP_CGROUP_DEL] = { on_cgroup_del, 0, 0, NEEDS_GROUP, false },
+	[KP_READY] = { on_ready, 0, 0, NEEDS_NOTHING, true },
+	[KP_ALIVE] = { on_alive, 0, 0, NEEDS_NOTHING, true },
 };
 
 static int handle(struct keeper *k, const struct handler *h, struct request *q)
@@ -202,7 +226,7 @@ int keeper_serve(struct keeper *k)
 	unsigned came = 0;
 	_cleanup_close_ int fd_in = -1;
 	_cleanup_close_ int fd_out = -1;
-	int r = fd_recv(k->core_sock, &msg, sizeof(msg), &fd_in, 1, &came, MSG_DONTWAIT);
+	int r = fd_recv(k->core.sock, &msg, sizeof(msg), &fd_in, 1, &came, MSG_DONTWAIT);
 
 	if (r == -EAGAIN)
 		return 0;
@@ -211,7 +235,7 @@ int keeper_serve(struct keeper *k)
 	if (r < 0)
 		return r;
 	const struct handler *h = msg.kind < ARRAY_LEN(handlers) ? &handlers[msg.kind] : NULL;
-	if (msg.magic != KEEPER_MAGIC || !h || !h->handle || came != h->fds_in)
+	if (msg.magic != KEEPER_MAGIC || !h || !h->handle || (h->daemon && !k->daemon) || came != h->fds_in)
 		return -EPROTO;
 
 	struct keeper_reply reply = { .magic = KEEPER_MAGIC, .kind = msg.kind };
@@ -223,10 +247,10 @@ int keeper_serve(struct keeper *k)
 	if (r < 0)
 		snprintf(reply.op, sizeof(reply.op), "%.*s", (int)sizeof(reply.op) - 1, err.detail);
 	if (r < 0)
-		r = fd_send(k->core_sock, &reply, sizeof(reply), NULL, 0);
+		r = fd_send(k->core.sock, &reply, sizeof(reply), NULL, 0);
 	else if (q.lent_count > 0)
-		r = fd_send(k->core_sock, &reply, sizeof(reply), q.lent, q.lent_count);
+		r = fd_send(k->core.sock, &reply, sizeof(reply), q.lent, q.lent_count);
 	else
-		r = fd_send(k->core_sock, &reply, sizeof(reply), &fd_out, h->fds_out);
+		r = fd_send(k->core.sock, &reply, sizeof(reply), &fd_out, h->fds_out);
 	return r == -EPIPE || r == -ECONNRESET ? 1 : r;
 }

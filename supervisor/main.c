@@ -1,6 +1,7 @@
 /* brigd: command line, then the keeper. */
 #include "jail/base/fd.h"
 #include "jail/base/names.h"
+#include "jail/base/version.h"
 #include "supervisor/keeper.h"
 
 #include <fcntl.h>
@@ -12,9 +13,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#ifndef BRIG_VERSION
-#define BRIG_VERSION "0.1"
-#endif
 #define PROFILES_INSTALLED "/usr/share/brig/profiles"
 
 struct options {

@@ -45,7 +45,7 @@ static bool params_fit(const struct request *rq, const struct param *params)
 	return true;
 }
 
-static const struct method *const tables[] = { methods_call, methods_profile, methods_status };
+static const struct method *const tables[] = { methods_call, methods_profile, methods_session, methods_status };
 
 static const struct method *method_find(const char *name, size_t len)
 {

@@ -1,6 +1,8 @@
 /* Methods that start, show and end calls. */
 #include "supervisor/call.h"
+#include "supervisor/metrics.h"
 #include "supervisor/request.h"
+#include "supervisor/session.h"
 
 #include <string.h>
 
@@ -9,6 +11,7 @@ static void answer_invalid(const struct request *rq, const char *profile, const 
 	struct jbuf b;
 
 	jbuf_init(&b, ANSWER_TEXT_MAX);
+	metrics_refused(rq->core, profile, OUTCOME_INVALID_ARGUMENTS);
 	answer_refused(OUTCOME_INVALID_ARGUMENTS, profile, why, &b);
 	request_answer(rq, &b);
 	jbuf_done(&b);
@@ -37,11 +40,38 @@ static int take_args(const struct request *rq, struct call_request *cr, struct e
 	return 0;
 }
 
+static bool has(const struct request *rq, const char *path)
+{
+	size_t start, len;
+
+	return json_find(rq->line, rq->len, path, &start, &len, NULL);
+}
+
+/* A session brings its profile; another one may be named only where no jail was built for the first. */
+static int take_session_profile(const struct request *rq, const struct call_request *cr, struct profile **ret, struct err *err)
+{
+	const struct session *s = cr->session;
+	int r = has(rq, "params.profile") || has(rq, "params.profile_text") ? request_profile(rq, ret, err) : 0;
+
+	if (r < 0)
+		return r;
+	if (!*ret)
+		*ret = profile_ref(s->profile);
+	if (!s->keeps_state || (strcmp(profile_digest(*ret), profile_digest(s->profile)) == 0 && !cr->best_effort))
+		return 0;
+	profile_free(take_ptr(*ret));
+	err_set(err, ERR_CALLER, EINVAL, "session", "session %s runs with profile %s, and no best effort", s->id, profile_name(s->profile));
+	err_hint(err, "leave profile and best_effort out, or open a session with that profile");
+	return -EINVAL;
+}
+
 static void method_run(const struct request *rq)
 {
-	struct call_request cr = { .best_effort = request_true(rq, "params.best_effort"), .want_stages = request_true(rq, "params.stages") };
+	struct call_request cr = { .best_effort = request_true(rq, "params.best_effort"),
+				   .want_stages = request_true(rq, "params.stages"),
+				   .stream = request_true(rq, "params.stream") };
 	_cleanup_free_ char *body = request_string(rq, "params.body", &cr.body_len);
-	struct profile *profile;
+	struct profile *profile = NULL;
 	struct err err;
 
 	if (!body) {
@@ -53,7 +83,9 @@ static void method_run(const struct request *rq)
 		return;
 	}
 	cr.body = body;
-	if (request_profile(rq, &profile, &err) < 0) {
+	if (has(rq, "params.session") && !(cr.session = request_session(rq)))
+		return;
+	if ((cr.session ? take_session_profile(rq, &cr, &profile, &err) : request_profile(rq, &profile, &err)) < 0) {
 		request_refuse(rq, RPC_PARAMS, &err);
 		return;
 	}
@@ -71,6 +103,8 @@ static const struct param params_run[] = { { "body", STRING_FIRST, "a string" },
 					   PARAMS_PROFILE,
 					   { "best_effort", BOOL_FIRST, "true or false" },
 					   { "stages", BOOL_FIRST, "true or false" },
+					   { "stream", BOOL_FIRST, "true or false" },
+					   { "session", STRING_FIRST, "a string" },
 					   { 0 } };
 
 const struct method methods_call[] = {

@@ -216,14 +216,13 @@ static void print_names(uint32_t bits, const char *const *names, unsigned count,
 void receipt_print(const struct receipt *r, struct jbuf *out)
 {
 	static const char *const ns_names[NS_COUNT] = NS_NAMES;
-	static const char *const cgroups[] = { "none", "v1", "v2" };
 	const char *layers[LAYER_COUNT];
 
 	for (int i = 0; i < LAYER_COUNT; i++)
 		layers[i] = layer_name((enum layer)i);
-	jbuf_printf(out, "{\"jail\":\"%s\",\"namespaces\":", r->warm ? "warm" : "cold");
+	jbuf_printf(out, "{\"jail\":\"%s\",\"namespaces\":", r->session ? "session" : r->warm ? "warm" : "cold");
 	print_names(r->namespaces, ns_names, NS_COUNT, out);
-	jbuf_printf(out, ",\"cgroup\":\"%s\",\"seccomp\":\"%s\",\"landlock\":%d", cgroups[r->cgroup], r->filter_digest,
+	jbuf_printf(out, ",\"cgroup\":\"%s\",\"seccomp\":\"%s\",\"landlock\":%d", cgroup_kind_name(r->cgroup), r->filter_digest,
 		    r->landlock_abi);
 	if (r->caps)
 		jbuf_printf(out, ",\"capabilities\":\"%llx\"", (unsigned long long)r->caps);

@@ -11,6 +11,7 @@
 
 struct receipt {
 	bool warm;
+	bool session;               /* it serves the calls of a session */
 	uint32_t namespaces;        /* 1u << enum ns_bit, from the zygote's look at /proc/PID/ns */
 	enum cgroup_kind cgroup;
 	int landlock_abi;

@@ -13,6 +13,8 @@
 #define RPC_INTERNAL (-32603)
 /* Known, and not for this socket. */
 #define RPC_AUTHORITY (-32001)
+/* A session that does not exist, has ended, or cannot be opened. */
+#define RPC_SESSION (-32003)
 
 /* The largest answer that is no call's. */
 #define ANSWER_TEXT_MAX (4u << 20)
@@ -50,7 +52,7 @@ struct method {
 	const struct param *params;
 	bool admin; /* not over agent.sock */
 };
-extern const struct method methods_call[], methods_profile[], methods_status[];
+extern const struct method methods_call[], methods_profile[], methods_session[], methods_status[];
 
 void request_refuse(const struct request *rq, int code, const struct err *err);
 void request_refuse_params(const struct request *rq, const char *what);
@@ -61,5 +63,8 @@ char *request_string(const struct request *rq, const char *path, size_t *ret_len
 bool request_true(const struct request *rq, const char *path);
 /* The profile that the parameters name, or carry as text. */
 int request_profile(const struct request *rq, struct profile **ret, struct err *err);
+struct session;
+/* The open session that params.session names; NULL: refused already, saying why there is none. */
+struct session *request_session(const struct request *rq);
 
 #endif

@@ -15,16 +15,16 @@
 
 enum session_state { SESSION_OPENING, SESSION_OPEN, SESSION_ENDED };
 
-/* What its opener may say of it, for the audit log; nothing is decided by it. */
+/* What its opener may say of it, for the audit log; nothing is decided by it. Bytes. */
 #define SESSION_TASK_MAX 1024u
 #define SESSION_USER_MAX 128u
-#define SESSION_LABELS_MAX 4096u /* bytes of JSON */
+#define SESSION_LABELS_MAX 4096u
 
 struct session {
 	LIST_ENTRY(session) link;
 	struct core *core;
 	enum session_state state;
-	char id[33];              /* 128 random bits, hex */
+	char id[CALL_ID_SIZE];
 	uid_t uid;
 	pid_t pid;                /* of the client that opened it */
 	bool keeps_state;
@@ -32,23 +32,52 @@ struct session {
 	char *labels;             /* JSON object of strings, or NULL */
 	struct profile *profile;  /* a reference */
 	struct pending *opening;  /* session.open, while OPENING */
+	struct event *watch;      /* until ENDED */
 	unsigned calls;           /* queued and running */
 	uint64_t calls_made;
 	uint64_t opened_ns, used_ns, ended_ns; /* used: the end of the last call */
+	bool over;                /* its life is: takes no new call */
 	char why[200];            /* ENDED */
 	/* Only where it keeps state. */
-	struct zygote *zygote;
 	struct jail *jail;        /* NULL once it ended */
 	struct call *call;        /* begun and not answered */
-	bool counted;             /* usage begins anew with each call but the first, whose jail parked with it */
+	bool used;                /* the jail has had a request */
 	bool file_size_hit;       /* the kernel keeps that signal pending: told once */
-	uint64_t pids_refused, cpu_us; /* as they were when the last call ended */
+	uint64_t pids_refused, cpu_us; /* counters of the jail when a call began, and when one ended */
 	uint64_t discarded;       /* bytes that came between calls */
 };
 
+/* What session.open says, checked; texts are borrowed, may be NULL. */
+struct session_request {
+	const char *task, *user_id, *labels;
+	bool keeps_state;
+};
+
+/* Answers session.open, now or once the jail is parked. profile: another reference is taken. */
+void session_open(struct client *client, const struct session_request *req, struct profile *profile, const char *rpc_id, size_t rpc_id_len);
 /* NULL: never was, is forgotten, or is another uid's. It may have ended. */
 struct session *session_find(struct core *core, uid_t uid, const char *id);
+/* Its calls are cancelled, its jail is killed. why completes "the session ended: ". */
+void session_end(struct session *session, const char *why, ...) PRINTF_LIKE(2, 3);
+/* Those whose profile is not what it was at a reload; why they end is told. */
+void session_profiles_changed(struct core *core);
+/* Core's end. */
+void session_free_all(struct core *core);
+
+/* ---- for a call of it; all take NULL for a call without a session ---- */
+
+/* A jail of its own serves its calls. */
+bool session_keeps(const struct session *session);
 /* A call of it has to wait: another one has its jail. */
 bool session_busy(const struct session *session);
+/* The call's turn has come: from now on the session is busy with it. */
+void session_call_begun(struct session *session, struct call *call);
+/* Its jail, clean of what came since the last call, its usage counted anew; the request goes in next. NULL: the session
+ * ended over it, and the call was answered and is gone. */
+struct jail *session_enter(struct session *session, struct call *call);
+/* What the jail counts from its beginning becomes the call's own part. */
+void session_usage(const struct session *session, struct cgroup_usage *usage);
+/* The outcome stands and the answer follows: goes on, or ends with its reason. */
+void session_call_ended(struct session *session, struct call *call);
 
 #endif

@@ -4,6 +4,8 @@
 #include "supervisor/call.h"
 #include "supervisor/jail.h"
 #include "supervisor/keeper_client.h"
+#include "supervisor/log.h"
+#include "supervisor/metrics.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +47,16 @@ static void timer_set(struct zygote *z, unsigned ms)
 	evtimer_add(z->timer, &tv);
 }
 
+/* Nobody asked for its end: the next call starts another one. */
+static void zygote_lost(struct zygote *z)
+{
+	if (!z->core->leaving && z->state != ZYGOTE_DEAD) {
+		metrics_restart(z->core, "zygote");
+		log_err(LOG_ERR, "zygote_lost", LOG_FIELDS(LOG_STR("profile", profile_name(z->profile)), LOG_NUM("generation", z->gen), LOG_NUM("pid", z->pid)), &z->why);
+	}
+	zygote_die(z);
+}
+
 static void start_failed(struct zygote *z, const struct zygote_msg *msg)
 {
 	char op[sizeof(msg->op)], detail[sizeof(msg->detail)];
@@ -56,7 +68,7 @@ static void start_failed(struct zygote *z, const struct zygote_msg *msg)
 	z->failed_layer = msg->stage < LAYER_COUNT ? (enum layer)msg->stage : LAYER_MOUNT;
 	err_set(&z->why, ERR_HOST, msg->err, layer_name(z->failed_layer), "%s%s%s%s%s", op, detail[0] ? " " : "", detail,
 		msg->err ? ": " : "", msg->err ? strerror(msg->err) : "");
-	zygote_die(z);
+	zygote_lost(z);
 }
 
 /* Returns false when the zygote is dead now. */
@@ -72,7 +84,7 @@ static bool take_msg(struct zygote *z)
 	if (r <= 0 || msg.magic != ZYGOTE_MAGIC) {
 		if (!z->why.class)
 			err_set(&z->why, ERR_HOST, r < 0 ? -r : 0, "zygote", "the zygote ended unexpectedly");
-		zygote_die(z);
+		zygote_lost(z);
 		return false;
 	}
 	if (msg.kind == ZY_READY && z->state == ZYGOTE_STARTING) {
@@ -104,7 +116,7 @@ void zygote_send(struct zygote *z, struct zygote_msg *msg, const int *fds, unsig
 
 	if (r < 0) {
 		err_set(&z->why, ERR_HOST, -r, "zygote", "the zygote takes no messages: %s", strerror(-r));
-		zygote_die(z);
+		zygote_lost(z);
 	}
 }
 
@@ -121,6 +133,7 @@ static int zygote_start(struct zygote *z, struct err *err)
 	int r = keeper_ask(core->boot->keeper_fd, &msg, spec_fd, &reply, &z->control, 1, err);
 	if (r < 0)
 		return r;
+	z->pid = reply.pid;
 	z->first_host_uid = reply.first_host_uid;
 	fd_nonblock(z->control);
 	z->readable = event_new(core->base, z->control, EV_READ | EV_PERSIST, on_readable, z);
@@ -135,7 +148,7 @@ static void start_late(struct zygote *z, int code, const char *what)
 	z->failed_layer = LAYER_PID;
 	err_set(&z->why, ERR_HOST, code, "zygote", "%s", what);
 	err_hint(&z->why, "preload less, or see whether the machine is overloaded");
-	zygote_die(z);
+	zygote_lost(z);
 }
 
 /* STARTING: the keeper had no room, or READY is overdue. */

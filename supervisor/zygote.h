@@ -19,6 +19,7 @@ struct zygote {
 	struct core *core;
 	enum zygote_state state;
 	uint32_t gen;
+	pid_t pid;                 /* for people to look at; 0 until the keeper started it */
 	int control;               /* SEQPACKET; -1 while the keeper has no room for it yet */
 	struct event *readable;
 	struct event *timer;       /* STARTING: asks the keeper again, or gives up */

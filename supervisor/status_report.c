@@ -1,0 +1,112 @@
+#include "supervisor/status_report.h"
+
+#include "jail/base/version.h"
+#include "supervisor/call.h"
+#include "supervisor/client.h"
+#include "supervisor/metrics.h"
+#include "supervisor/sched.h"
+#include "supervisor/session.h"
+
+#include <unistd.h>
+
+static void processes_print(struct core *core, struct jbuf *b)
+{
+	struct zygote *z;
+
+	jbuf_printf(b, ",\"processes\":[{\"role\":\"keeper\",\"pid\":%d},{\"role\":\"core\",\"pid\":%d}", (int)getppid(), (int)getpid());
+	LIST_FOREACH(z, &core->zygotes, link) {
+		if (z->state == ZYGOTE_DEAD || z->pid <= 0)
+			continue;
+		jbuf_printf(b, ",{\"role\":\"zygote\",\"pid\":%d,\"profile\":", (int)z->pid);
+		jbuf_cstring(b, profile_name(z->profile));
+		jbuf_printf(b, ",\"generation\":%u,\"state\":\"%s\",\"parked\":%u}", z->gen, z->state == ZYGOTE_READY ? "ready" : "starting",
+			    z->parked);
+	}
+	jbuf_text(b, "]");
+}
+
+static void socket_print(struct core *core, struct jbuf *b, const char *name, const struct config_socket *s, enum authority authority)
+{
+	jbuf_printf(b, "{\"name\":\"%s\",\"path\":", name);
+	jbuf_cstring(b, s->path);
+	jbuf_printf(b, ",\"connections\":%u}", client_count(core, authority));
+}
+
+static void sockets_print(struct core *core, struct jbuf *b)
+{
+	const struct config *c = &core->boot->config;
+	unsigned now = client_count(core, AUTHORITY_AGENT) + client_count(core, AUTHORITY_ADMIN);
+
+	jbuf_text(b, ",\"sockets\":[");
+	if (core->boot->client_fd < 0) {
+		socket_print(core, b, "agent", &c->agent, AUTHORITY_AGENT);
+		jbuf_text(b, ",");
+		socket_print(core, b, "admin", &c->admin, AUTHORITY_ADMIN);
+	}
+	jbuf_printf(b, "],\"connections\":{\"now\":%u,\"max\":%u}", now, c->connections_max);
+}
+
+static void jails_print(struct core *core, struct jbuf *b)
+{
+	unsigned states[JAIL_GONE + 1] = { 0 }, parked = 0, alive = 0;
+	const char *sep = "";
+	struct jail *j;
+
+	jbuf_text(b, ",\"jails\":[");
+	LIST_FOREACH(j, &core->jails, link) {
+		parked += j->state == JAIL_PARKED && !j->fn;
+		alive++;
+		states[j->state]++;
+		if (j->pid > 0)
+			jbuf_printf(b, "%s{\"pid\":%d,\"state\":\"%s\"}", sep, j->pid, jail_state_name(j->state));
+		sep = j->pid > 0 ? "," : sep;
+	}
+	jbuf_printf(b, "],\"parked\":%u,\"alive\":%u,\"jail_states\":{", parked, alive);
+	for (enum jail_state s = 0; s < JAIL_GONE; s++)
+		jbuf_printf(b, "%s\"%s\":%u", s ? "," : "", jail_state_name(s), states[s]);
+	jbuf_text(b, "}");
+}
+
+static void work_print(struct core *core, struct jbuf *b)
+{
+	const struct config *c = &core->boot->config;
+	unsigned sessions = 0;
+	struct sched_stats stats;
+	struct session *s;
+
+	sched_stats_get(core, &stats);
+	LIST_FOREACH(s, &core->sessions, link)
+		sessions += s->state != SESSION_ENDED;
+	jbuf_printf(b, ",\"calls\":{\"queued\":%u,\"running\":%u,\"queue_max\":%u,\"running_max\":%u},\"sessions\":%u,\"draining\":%s",
+		    stats.waiting, stats.running, c->queue_max, c->running_max, sessions, core->draining ? "true" : "false");
+}
+
+static void string_or_null(struct jbuf *b, const char *text)
+{
+	if (*text)
+		jbuf_cstring(b, text);
+	else
+		jbuf_text(b, "null");
+}
+
+void status_print(struct core *core, struct jbuf *b)
+{
+	const struct core_boot *boot = core->boot;
+	const struct config *c = &boot->config;
+
+	jbuf_printf(b, "{\"version\":\"" BRIG_VERSION "\",\"uptime_ms\":%llu,\"private\":%s,\"config\":",
+		    (unsigned long long)((core_now_ns() - core->started_ns) / 1000000), boot->client_fd >= 0 ? "true" : "false");
+	string_or_null(b, c->path);
+	jbuf_text(b, ",\"run_dir\":");
+	jbuf_cstring(b, c->run_dir);
+	jbuf_text(b, ",\"state_dir\":");
+	jbuf_cstring(b, c->state_dir);
+	processes_print(core, b);
+	sockets_print(core, b);
+	work_print(core, b);
+	jails_print(core, b);
+	jbuf_printf(b, ",\"restarts\":%u,\"audit\":%s,\"cgroup\":{\"kind\":\"%s\",\"why\":", boot->restarts, c->audit ? "true" : "false",
+		    cgroup_kind_name(boot->cgroup));
+	string_or_null(b, boot->cgroup_why);
+	jbuf_text(b, "}}");
+}

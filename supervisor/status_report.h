@@ -1,0 +1,17 @@
+/* The answer to `status`: how the supervisor is, as far as core knows. Core only.
+ *
+ * {"version": "..", "uptime_ms": N, "private": bool, "config": "path" | null, "run_dir": "..", "state_dir": "..",
+ *  "processes": [{"role": "keeper" | "core" | "audit" | "zygote", "pid": N,
+ *                 of a zygote too: "profile": "..", "generation": N, "state": "starting" | "ready", "parked": N}, ...],
+ *  "sockets": [{"name": "agent" | "admin", "path": "..", "connections": N}, ...],
+ *  "connections": {"now": N, "max": N}, "calls": {"queued": N, "running": N, "queue_max": N, "running_max": N},
+ *  "parked": N, "alive": N, "jails": [{"pid": N, "state": ".."}, ...], "jail_states": {"parked": N, ...},
+ *  "sessions": N, "draining": bool, "audit": bool, "cgroup": {"kind": "v1" | "v2" | "none", "why": ".." | null}} */
+#ifndef BRIG_SUPERVISOR_STATUS_REPORT_H
+#define BRIG_SUPERVISOR_STATUS_REPORT_H
+
+#include "supervisor/core_state.h"
+#include "supervisor/wire/json.h"
+
+void status_print(struct core *core, struct jbuf *out);
+#endif
