@@ -55,9 +55,10 @@ ZYGOTE_MAIN := jail/zygote_main.c
 BASE_SRC := $(addprefix jail/base/,$(addsuffix .c, \
 	err fd names))
 WIRE_SRC := $(addprefix supervisor/wire/,$(addsuffix .c, \
-	jbuf json json_find json_string utf8))
+	chain jbuf json json_find json_string utf8))
 AGENT_SRC := $(addprefix agent/,$(addsuffix .c, \
 	call cmd_admin cmd_cancel cmd_doctor cmd_list cmd_metrics cmd_profile cmd_run cmd_status connect file nearest options private question \
+	cmd_session follow \
 	rpc show stop table text))
 # The keeper's, with privilege, come first; then what core parses and decides with.
 SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
@@ -69,9 +70,9 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	answer call call_read capture client fair stream \
 	config \
 	core core_life core_seal \
-	request sched server methods_call methods_profile methods_status doctor doctor_host jail \
+	request sched server drain methods_admin methods_call methods_profile methods_status doctor doctor_host jail pool pool_generation pool_plan pool_stats \
 	log log_line metrics metrics_print prom status_report \
-	audit_client drop \
+	audit audit_client audit_line audit_log audit_scan audit_seal audit_take drop \
 	session methods_session \
 	jail_setup keeper_client methods receipt trial verdict zygote))
 # What describes a jail and names its stages; of the jail's files the supervisor takes only these.
@@ -89,7 +90,7 @@ ZYGOTE_SRC := $(ZYGOTE_MAIN) $(JAIL_SRC) $(SPEC_SRC) $(filter-out %/err.c,$(BASE
 STRAY := $(filter-out $(BRIG_SRC) $(BRIGD_SRC) $(ZYGOTE_SRC),$(wildcard agent/*.c jail/*.c jail/base/*.c supervisor/*.c supervisor/wire/*.c))
 $(if $(STRAY),$(error in no program's list above: $(STRAY)))
 
-BRIG_PKG :=
+BRIG_PKG := libmd
 BRIGD_PKG := libcjson libseccomp libcap libevent_core libmd
 ZYGOTE_PKG := python3-embed libcap libnl-route-3.0 libnl-3.0
 TEST_PKG := cmocka $(sort $(BRIG_PKG) $(BRIGD_PKG) $(ZYGOTE_PKG))

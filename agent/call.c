@@ -15,6 +15,7 @@
 #define RPC_METHOD_NOT_FOUND "-32601"
 /* Known, and not for whoever asked (supervisor/request.h). */
 #define RPC_AUTHORITY "-32001"
+#define RPC_SESSION   "-32003"
 
 static const char *g_progress; /* what takes its time */
 static bool g_progress_shown;
@@ -55,6 +56,8 @@ static void call_sort_error(struct call *c, const char *line, size_t len)
 		c->end = CALL_REFUSED;
 	else if (value_is(line, len, "error.code", RPC_AUTHORITY))
 		c->outcome = OUTCOME_DENIED;
+	else if (value_is(line, len, "error.code", RPC_SESSION))
+		c->outcome = OUTCOME_INVALID_ARGUMENTS;
 	else if (json_find(line, len, "error.data.retry_after_ms", &start, &n, NULL))
 		c->outcome = OUTCOME_BUSY;
 }
@@ -148,6 +151,8 @@ static void call_exchange(struct call *c, const struct call_ask *ask, struct con
 	struct rpc_wait wait = {
 		.stop_fd = ask->stop_fd,
 		.answer_ms = ask->answer_ms,
+		.event = ask->event,
+		.event_arg = ask->event_arg,
 		.tick = ask->progress && isatty(STDERR_FILENO) ? progress_tick : NULL,
 	};
 	char *line = NULL;

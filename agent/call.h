@@ -35,6 +35,8 @@ struct call_ask {
 	const struct options *opt; /* which supervisor */
 	int stop_fd;		   /* stop_open() */
 	const char *progress;	   /* "running": said on stderr once a second, where that is a terminal; NULL: nothing */
+	void (*event)(void *arg, const char *line, size_t len); /* each notification (rpc.h), or NULL */
+	void *event_arg;
 	unsigned answer_ms;	   /* longer without an answer: the supervisor hangs; 0: it may take its time */
 };
 

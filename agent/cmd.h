@@ -7,6 +7,7 @@
 
 int cmd_run(const struct options *opt);
 int cmd_profile(const struct options *opt);
+int cmd_session(const struct options *opt);
 int cmd_doctor(const struct options *opt);
 int cmd_status(const struct options *opt);
 int cmd_list(const struct options *opt);

@@ -3,6 +3,7 @@
 #include "agent/call.h"
 #include "agent/cmd.h"
 #include "agent/file.h"
+#include "agent/follow.h"
 #include "agent/show.h"
 #include "agent/stop.h"
 #include "agent/text.h"
@@ -94,19 +95,31 @@ static void params_make(struct jbuf *b, const struct options *opt, const struct 
 	jbuf_text(b, ",\"args\":");
 	jbuf_raw(b, in->args.data, in->args.len);
 	params_profile(b, opt, &in->profile);
+	if (opt->session) {
+		jbuf_text(b, ",\"session\":");
+		jbuf_cstring(b, opt->session);
+	}
+	if (opt->stream)
+		jbuf_text(b, ",\"stream\":true");
 	jbuf_printf(b, ",\"best_effort\":%s}", opt->best_effort ? "true" : "false");
 }
 
 static int run_call(const struct show *s, const struct options *opt, const struct run_input *in, int stop_fd)
 {
 	_cleanup_(call_done) struct call c;
+	struct follow follow = { .out = s->err };
+	struct show rest = *s;
 	struct jbuf params;
 
 	params_make(&params, opt, in);
-	call_make(&c, &(struct call_ask){ .method = "run", .params = params.data ?: "", .params_len = params.len, .want = CONNECT_ANY,
-			      .opt = opt, .stop_fd = stop_fd, .progress = "running" });
+	call_make(&c, &(struct call_ask){ .method = "run", .params = params.data ?: "", .params_len = params.len,
+			      .want = opt->session ? CONNECT_DAEMON : CONNECT_ANY, .opt = opt, .stop_fd = stop_fd,
+			      .progress = opt->stream ? NULL : "running", .event = opt->stream ? follow_event : NULL,
+			      .event_arg = &follow });
 	jbuf_done(&params);
-	return c.end == CALL_RESULT ? show_result(s, c.result, c.result_len) : call_show_failure(&c, s);
+	follow_end(&follow);
+	rest.streamed = follow.started;
+	return c.end == CALL_RESULT ? show_result(&rest, c.result, c.result_len) : call_show_failure(&c, &rest);
 }
 
 /* What the command line names and cannot be used is a usage error; what is wrong with the arguments is
@@ -121,6 +134,11 @@ static int run_prove(const struct show *s, const struct options *opt, int stop_f
 		return show_failure(s, OUTCOME_INVALID_ARGUMENTS, EXIT_USAGE, &err);
 	if (opt->profile && file_is_profile(opt->profile) && file_read_profile(opt->profile, &in.profile, &err) < 0)
 		return show_failure(s, OUTCOME_INVALID_ARGUMENTS, EXIT_USAGE, &err);
+	if (opt->session && opt->private) {
+		err_set(&err, ERR_CALLER, EINVAL, "command line", "options '--session' and '--private' exclude each other");
+		err_hint(&err, "a session lives in a daemon");
+		return show_failure(s, OUTCOME_INVALID_ARGUMENTS, EXIT_USAGE, &err);
+	}
 	r = args_read(opt->args, stop_fd, &in.args, &err);
 	if (r == -ECANCELED)
 		return show_failure(s, OUTCOME_CANCELLED, outcome_exit_status(OUTCOME_CANCELLED), &err);

@@ -32,6 +32,8 @@ static const struct option run_options[] = {
 	{ "--args", "JSON|@FILE|-", "arguments of run(), one JSON object; -: from stdin", OPT(args) },
 	OPT_JSON,
 	{ "--best-effort", NULL, "run with what this host can enforce; list the rest", OPT(best_effort) },
+	{ "--stream", NULL, "show what the tool prints as it comes", OPT(stream) },
+	{ "--session", "ID", "a call of that session ('brig session open')", OPT(session) },
 	OPT_SOCKET,
 	OPT_PRIVATE,
 	{ 0 },
@@ -66,10 +68,19 @@ static const struct option drain_options[] = {
 	OPT_SOCKET,
 	{ 0 },
 };
+static const struct option session_options[] = {
+	{ "--profile", "NAME", "open: the rules of its calls", OPT(profile) },
+	{ "--task", "TEXT", "open: what it is for", OPT(task) },
+	{ "--state", NULL, "open: one jail that keeps Python's state", OPT(state) },
+	{ "--admin", NULL, "close, list: over admin.sock, the sessions of every user", OPT(admin) },
+	OPT_JSON,
+	OPT_SOCKET,
+	{ 0 },
+};
 static const struct option no_options[] = { { 0 } };
 
 static const struct verb verbs[] = {
-	{ "run", "FILE.py", "run a body once in a fresh jail", run_options, " --stream ",
+	{ "run", "FILE.py", "run a body once in a fresh jail", run_options, NULL,
 		"FILE.py defines run(**kwargs). Its result goes to standard output; what it\n"
 		"printed, and one line that says why when it did not end well, to standard error.",
 		"brig run sum.py --args '{\"n\": 8675309}'", 1, 1, cmd_run },
@@ -77,6 +88,10 @@ static const struct verb verbs[] = {
 		" explain learn diff surface ", NULL, "brig profile show pure --effective", 1, 2, cmd_profile },
 	{ "doctor", "", "say what this host can enforce, layer by layer", doctor_options, " --attack ",
 		"Exit status 0: calls run; 6: a call would be refused.", "brig doctor", 0, 0, cmd_doctor },
+	{ "session", "open | close ID | list", "contexts that last for many calls", session_options, NULL,
+		"With --state the bodies of a session run one after the other in one jail and\n"
+		"find the names that earlier ones defined.",
+		"brig session open --state --profile python", 1, 2, cmd_session },
 	{ "status", "", "say how the daemon is", daemon_options, NULL, NULL, "brig status", 0, 0, cmd_status },
 	{ "list", "", "list the calls that are queued or running", calls_options, NULL, NULL, "brig list --admin", 0, 0, cmd_list },
 	{ "cancel", "CALL_ID", "end a call that is queued or running", calls_options, NULL,

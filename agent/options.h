@@ -15,8 +15,8 @@
 
 /* Values of every verb; borrowed from argv. */
 struct options {
-	const char *profile, *args, *socket;
-	bool json, best_effort, effective, help, private, admin, wait, off;
+	const char *profile, *args, *socket, *session, *task;
+	bool json, best_effort, effective, help, private, admin, wait, off, stream, state;
 	const char *operand[OPTIONS_OPERANDS_MAX];
 	unsigned operands;
 };

@@ -83,9 +83,10 @@ static bool line_is_answer(const char *line, size_t len)
 }
 
 /* Looks through the complete lines. 1: *ret_line is the answer; 0: not yet. */
-static int rpc_scan(struct rpc *r, char **ret_line, size_t *ret_len, struct err *err)
+static int rpc_scan(struct rpc *r, const struct rpc_wait *wait, char **ret_line, size_t *ret_len, struct err *err)
 {
 	struct json_error je;
+	size_t start, n;
 	char *end;
 
 	while ((end = memchr(r->in + r->looked, '\n', r->in_len - r->looked))) {
@@ -97,8 +98,11 @@ static int rpc_scan(struct rpc *r, char **ret_line, size_t *ret_len, struct err 
 				je.column, je.what);
 		r->scanned += len + 1;
 		r->looked = r->scanned;
-		if (!line_is_answer(line, len))
+		if (!line_is_answer(line, len)) {
+			if (wait->event && !json_find(line, len, "id", &start, &n, NULL))
+				wait->event(wait->event_arg, line, len);
 			continue;
+		}
 		*end = '\0';
 		memmove(r->in, line, len + 1);
 		*ret_line = take_ptr(r->in);
@@ -143,7 +147,7 @@ static int rpc_turn(struct rpc *r, const struct rpc_wait *wait, char **ret_line,
 		if (n < 0)
 			return rpc_ended(n, err);
 		if (n > 0)
-			return rpc_scan(r, ret_line, ret_len, err);
+			return rpc_scan(r, wait, ret_line, ret_len, err);
 	}
 	/* A refused write is no news by itself: what the other side said before it closed is read first. */
 	if (p[0].revents & POLLOUT && r->out_len && rpc_write(r) < 0)

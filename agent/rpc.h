@@ -10,11 +10,12 @@ struct rpc_wait {
 	int stop_fd;			/* readable: give up */
 	void (*tick)(unsigned seconds); /* called once a second while waiting; may be NULL */
 	unsigned answer_ms;		/* how long to wait for the answer; 0: without end */
+	void (*event)(void *arg, const char *line, size_t len); /* each notification, proven JSON; NULL: passed over */
+	void *event_arg;
 };
 
 /* Sends len bytes (the new line included) and returns the first line that carries the id 1, without its new line,
- * malloc'd; an error with the id null is ours too, for nothing else was asked. Lines without an id are notifications
- * and are passed over. Both directions at once, so that a large
+ * malloc'd; an error with the id null is ours too, for nothing else was asked. Lines without an id are notifications. Both directions at once, so that a large
  * request and an early answer cannot wait for each other.
  * -ECANCELED: stop_fd; -ETIMEDOUT: answer_ms; -EPIPE: the other side ended; -EPROTO: no answer of the protocol, or longer than
  * LIMIT_FRAME_BYTES. */

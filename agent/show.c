@@ -111,10 +111,10 @@ static bool is_true(const char *json, size_t len, const char *path)
 }
 
 /* One channel of the tool, line by line behind its name. */
-static void channel_show(const struct show *s, const char *json, size_t len, const char *name)
+static void channel_text_show(const struct show *s, const char *json, size_t len, const char *name)
 {
 	char path[32];
-	size_t n = 0, start, digits;
+	size_t n = 0;
 
 	snprintf(path, sizeof(path), "%s.text", name);
 	_cleanup_free_ char *text = text_find(json, len, path, &n);
@@ -129,6 +129,15 @@ static void channel_show(const struct show *s, const char *json, size_t len, con
 		jbuf_done(&b);
 		at += line + 1;
 	}
+}
+
+static void channel_show(const struct show *s, const char *json, size_t len, const char *name)
+{
+	char path[32];
+	size_t start, digits;
+
+	if (!s->streamed)
+		channel_text_show(s, json, len, name);
 	snprintf(path, sizeof(path), "%s.truncated", name);
 	if (!is_true(json, len, path))
 		return;

@@ -13,6 +13,7 @@ struct show {
 	FILE *out, *err;
 	bool out_tty; /* a terminal: control characters of the tool are escaped */
 	bool json;
+	bool streamed; /* what the tool printed was shown as it came */
 };
 
 /* Shows one result object and returns the exit status of its outcome.

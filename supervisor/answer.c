@@ -324,15 +324,17 @@ void answer_print(const struct call *c, struct jbuf *out)
 	jbuf_text(out, "}");
 }
 
-void answer_refused(enum outcome outcome, const char *profile, const struct err *why, struct jbuf *out)
+void answer_refused(enum outcome outcome, const char *profile, const struct err *why, uint32_t retry_after_ms, struct jbuf *out)
 {
-	struct cause cause = { .evidence = "{}", .final = true };
+	struct cause cause = { .evidence = "{}", .final = retry_after_ms == 0 };
 
 	snprintf(cause.what, sizeof(cause.what), "%s", why->detail);
 	snprintf(cause.hint, sizeof(cause.hint), "%s", why->hint);
 	jbuf_text(out, "{\"tool\":null,\"profile\":");
 	jbuf_cstring(out, profile);
 	jbuf_printf(out, ",\"outcome\":\"%s\"", outcome_name(outcome));
+	if (retry_after_ms)
+		jbuf_printf(out, ",\"retry_after_ms\":%u", retry_after_ms);
 	print_cause(&cause, why->where[0] ? why->where : NULL, out);
 	jbuf_text(out, ",\"limits_hit\":[]}");
 }

@@ -8,7 +8,8 @@
 
 #include <sys/types.h>
 
-/* Filled by the keeper before the fork; audit takes the descriptors and closes all others above 2 itself. */
+/* Filled by the keeper; in the child it has closed all descriptors but these, log_fd() and the standard ones, and set no
+ * parent-death signal. Audit takes them. */
 struct audit_boot {
 	int log_fd;    /* audit.log: O_APPEND|O_WRONLY|O_CREAT|O_NOFOLLOW|O_CLOEXEC, mode 0600 */
 	int look_fd;   /* the same file, O_RDONLY: read once at start, then closed */

@@ -3,7 +3,8 @@
  * The keeper takes audit for hostile: any other message, number or size ends that audit process.
  *
  *   keeper -> audit
- *   AUDIT_CORE    number: core instance, text: why it was started; fd: audit's end of the new pair to it
+ *   AUDIT_CORE    number: core instance, random, never 0, drawn for each core that is forked; text: why it was started
+ *                 ("start", "signal 9"); fd: audit's end of the new pair to it
  *                 Sent at each KP_AUDIT of core. The core before it, if it had another number, is dead by then.
  *   AUDIT_FILE    number: as in the request; fd: the new audit.log (O_APPEND|O_WRONLY), or err
  *   AUDIT_STOP    text: why the supervisor ends; audit ends when both sockets are at their end

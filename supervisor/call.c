@@ -3,6 +3,7 @@
 #include "jail/base/fd.h"
 #include "supervisor/audit_client.h"
 #include "supervisor/client.h"
+#include "supervisor/pool.h"
 #include "supervisor/session.h"
 #include "supervisor/metrics.h"
 
@@ -119,8 +120,7 @@ static void stop_reading(struct call *c)
 static void end_with_frame(struct call *c)
 {
 	struct jail *j = c->jail;
-	struct zygote *z = c->zygote;
-	unsigned warm = c->core->boot->config.warm;
+	struct core *core = c->core;
 	bool kept = session_keeps(c->session);
 
 	c->ended_ns = core_now_ns();
@@ -137,7 +137,7 @@ static void end_with_frame(struct call *c)
 	if (kept) /* its session decided */
 		return;
 	jail_abandon(j);
-	jail_refill(z, warm);
+	pool_soon(core);
 }
 
 /* A complete frame that came before the kill ends the call, whatever else would. */
@@ -354,7 +354,7 @@ static void on_gone(struct call *c)
 	call_read_rest(c);
 	c->jail = NULL;
 	if (!session_keeps(c->session))
-		jail_refill(c->zygote, c->core->boot->config.warm);
+		pool_soon(c->core);
 	call_answer(c);
 }
 
@@ -424,8 +424,8 @@ static void refuse_draining(struct call *c)
 {
 	struct err why;
 
-	err_set(&why, ERR_HOST, EBUSY, "core", "the supervisor is draining: it takes no new calls and ends soon");
-	err_hint(&why, "ask again when it has been started anew");
+	err_set(&why, ERR_HOST, EBUSY, "core", "draining: the supervisor takes no new calls for now");
+	err_hint(&why, "nothing of it ran; ask again when it takes calls again, or has been started anew");
 	call_refuse_busy(c, &why, DRAIN_RETRY_MS);
 }
 
@@ -490,21 +490,13 @@ static struct call *call_new(struct client *client, const struct call_request *r
 
 static int call_prepare(struct call *c)
 {
-	int r;
-
 	if (capture_init(&c->out, c->limits.stdout_bytes) < 0 || capture_init(&c->err, c->limits.stderr_bytes) < 0)
 		return err_set(&c->why, ERR_HOST, ENOMEM, "core", "no memory for the call's output");
 	if (session_keeps(c->session)) {
 		session_call_begun(c->session, c);
 		return 0;
 	}
-	r = zygote_get(c->core, c->effective, c->best_effort ? ZYGOTE_BEST_EFFORT : 0, &c->zygote, &c->why);
-	if (r < 0)
-		return r;
-	c->jail = jail_take_parked(c->zygote, call_on_jail, c);
-	if (c->jail)
-		return 0;
-	return jail_spawn(c->zygote, call_on_jail, c, &c->jail, &c->why);
+	return pool_take(c->core, c->effective, c->best_effort ? ZYGOTE_BEST_EFFORT : 0, call_on_jail, c, &c->zygote, &c->jail, &c->why);
 }
 
 /* As it was before its turn. */

@@ -92,7 +92,7 @@ void call_refuse_busy(struct call *call, const struct err *why, uint32_t retry_a
 /* The audit log has, or cannot take, the decision. */
 void call_recorded(struct call *call);
 void call_unrecorded(struct call *call, const struct err *why);
-/* Ends it as cancelled; why: not by its client. */
+/* Ends it as cancelled; why: not by the client's leaving. */
 void call_cancel(struct call *call);
 void call_cancel_why(struct call *call, const struct err *why);
 /* For session.c: news of the jail while a call has it. */
@@ -102,7 +102,7 @@ int call_random_id(char id[CALL_ID_SIZE]);
 void call_stop(struct call *call);
 /* The result object of brig(1). */
 void answer_print(const struct call *call, struct jbuf *out);
-/* The same shape for a call that never got as far as a jail. */
-void answer_refused(enum outcome outcome, const char *profile, const struct err *why, struct jbuf *out);
+/* The same shape for a call that never got as far as a jail; retry_after_ms where it is busy, else 0. */
+void answer_refused(enum outcome outcome, const char *profile, const struct err *why, uint32_t retry_after_ms, struct jbuf *out);
 
 #endif

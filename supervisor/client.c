@@ -37,6 +37,11 @@ enum authority client_authority(const struct client *cl)
 	return cl->authority;
 }
 
+const char *client_socket_name(const struct client *cl)
+{
+	return cl->authority == AUTHORITY_ADMIN ? "admin.sock" : cl->authority == AUTHORITY_AGENT ? "agent.sock" : "the private socket";
+}
+
 uid_t client_uid(const struct client *cl)
 {
 	return cl->peer.uid;

@@ -20,6 +20,7 @@ void client_close(struct client *client);
 
 struct core *client_core(const struct client *client);
 enum authority client_authority(const struct client *client);
+const char *client_socket_name(const struct client *client); /* "agent.sock" */
 uid_t client_uid(const struct client *client); /* of SO_PEERCRED, when it connected */
 pid_t client_pid(const struct client *client);
 /* How many of that authority are connected. */

@@ -2,11 +2,13 @@
 
 #include "supervisor/call.h"
 #include "supervisor/core_seal.h"
+#include "supervisor/drain.h"
 #include "supervisor/drop.h"
 #include "supervisor/jail.h"
 #include "supervisor/keeper_client.h"
 #include "supervisor/log.h"
 #include "supervisor/metrics.h"
+#include "supervisor/pool.h"
 #include "supervisor/profile_cache.h"
 #include "supervisor/sched.h"
 #include "supervisor/server.h"
@@ -27,6 +29,8 @@ uint64_t core_now_ns(void)
 
 void core_leave_if_idle(struct core *core)
 {
+	if (core->draining && LIST_EMPTY(&core->calls))
+		drain_answer(core);
 	if (core->stopping && !core->leaving && LIST_EMPTY(&core->calls))
 		core_leave(core);
 	else if (core->leaving && LIST_EMPTY(&core->jails) && LIST_EMPTY(&core->calls))
@@ -83,6 +87,7 @@ static void free_all(struct core *core)
 	while ((z = LIST_FIRST(&core->zygotes)))
 		zygote_free(z);
 	core_life_close(core);
+	drain_answer(core);
 	server_close(core);
 	session_free_all(core);
 	sched_close(core);
@@ -121,7 +126,7 @@ int core_main(struct core_boot *boot)
 	core.profiles = profile_cache_new(boot->profiles);
 	core.metrics = metrics_new(boot->restarts);
 	keeper = core.base ? event_new(core.base, boot->keeper_fd, EV_READ | EV_PERSIST, on_keeper, &core) : NULL;
-	if (!core.profiles || !core.metrics || !keeper || event_add(keeper, NULL) < 0 || sched_open(&core) < 0 ||
+	if (!core.profiles || !core.metrics || !keeper || event_add(keeper, NULL) < 0 || sched_open(&core) < 0 || pool_open(&core) < 0 ||
 	    server_open(&core, &err) < 0)
 		return die("event loop");
 	if (boot->client_fd < 0 && core_life_open(&core, &err) < 0) {

@@ -10,10 +10,12 @@
 
 struct evconnlistener;
 struct metrics;
+struct pools;
 struct zygote;
 struct jail;
 struct call;
 struct client;
+struct drain_waiter;
 struct sched;
 struct session;
 
@@ -29,6 +31,7 @@ struct core {
 	LIST_HEAD(, call) calls;
 	LIST_HEAD(, session) sessions;
 	struct sched *sched;
+	struct pools *pools;
 	uint64_t slots_used;             /* bit k: slot k has a cgroup or a process */
 	uint64_t started_ns;
 	uint64_t next_seq;               /* of jails; never 0 */
@@ -37,6 +40,7 @@ struct core {
 	bool stopping;                   /* and when there is none left, leave */
 	bool leaving;                    /* end when the last jail is */
 	struct event *life_evs[5];       /* core_life.c */
+	LIST_HEAD(, drain_waiter) drain_waiters;
 };
 
 /* New calls are busy from now on; what was accepted goes on. */

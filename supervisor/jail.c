@@ -3,6 +3,7 @@
 #include "jail/base/fd.h"
 #include "supervisor/metrics.h"
 #include "supervisor/keeper_client.h"
+#include "supervisor/pool.h"
 #include "supervisor/sched.h"
 
 #include <fcntl.h>
@@ -19,8 +20,6 @@
 /* A group empties a moment after its last process was reaped; one that does not is asked for ever more seldom. */
 #define BURY_FIRST_MS 2u
 #define BURY_LAST_MS 1000u
-/* The answer is out and its reader awake by then; a refill costs a few milliseconds of one core. */
-#define REFILL_AFTER_US 1000
 
 const char *jail_state_name(enum jail_state state)
 {
@@ -31,7 +30,9 @@ const char *jail_state_name(enum jail_state state)
 
 void jail_tell(struct jail *j, enum jail_news news)
 {
-	if (j->fn)
+	if (j->pooled)
+		pool_jail_news(j, news);
+	else if (j->fn)
 		j->fn(j, news, j->arg);
 }
 
@@ -81,17 +82,8 @@ static void jail_free(struct jail *j)
 	if (j->has_slot)
 		j->core->slots_used &= ~(UINT64_C(1) << j->slot);
 	sched_room(j->core);
+	pool_soon(j->core);
 	free(j);
-}
-
-/* No longer on the way to PARKED, or not parked any more. */
-static void uncount(struct jail *j)
-{
-	if (j->counted && j->state == JAIL_PARKED)
-		j->zygote->parked--;
-	else if (j->counted)
-		j->zygote->starting--;
-	j->counted = false;
 }
 
 static bool overdue(const struct jail *j)
@@ -103,7 +95,6 @@ static void dying(struct jail *j)
 {
 	if (j->state >= JAIL_DYING)
 		return;
-	uncount(j);
 	j->state = JAIL_DYING;
 	j->dying_ns = core_now_ns();
 }
@@ -173,8 +164,6 @@ void jail_ended(struct jail *j, bool exited, int wait_status)
 		j->exited = exited;
 		j->wait_status = wait_status;
 	}
-	if (j->state == JAIL_PARKED && !j->fn)
-		metrics_pool_died(j->core);
 	dying(j);
 	j->ended = true;
 	if (!j->told)
@@ -318,16 +307,9 @@ static int make_channels(struct jail *j)
 	return 0;
 }
 
-/* A jail that only waits makes room for a call of another profile; it does so by the time the caller asks again. */
-static void evict_parked(struct core *core)
+unsigned jail_slots_free(const struct core *core)
 {
-	struct jail *j;
-
-	LIST_FOREACH(j, &core->jails, link)
-		if (j->state == JAIL_PARKED && !j->fn) {
-			jail_abandon(j);
-			return;
-		}
+	return LIMIT_SLOTS - (unsigned)__builtin_popcountll(core->slots_used);
 }
 
 bool jail_zygote_in_use(const struct zygote *z)
@@ -349,7 +331,7 @@ static int take_slot(struct jail *j, struct err *err)
 			j->has_slot = true;
 			return 0;
 		}
-	evict_parked(j->core);
+	pool_evict(j->core); /* it has gone by the time the caller asks again */
 	err_set(err, ERR_HOST, EBUSY, JAIL_NO_ROOM, "all %d jails that may stand at once do", LIMIT_SLOTS);
 	err_hint(err, "try again when a call has ended");
 	return -EBUSY;
@@ -392,8 +374,6 @@ int jail_spawn(struct zygote *z, jail_fn fn, void *arg, struct jail **ret, struc
 	jail_watch(j, j->status_fd, &j->status_ev, jail_on_status);
 	j->spawn_ns = core_now_ns();
 	timer_set(j, SETUP_MAX_S * 1000);
-	j->counted = true;
-	z->starting++;
 	*ret = j;
 	/* The zygote clones while the keeper makes the group; the child waits for GO. */
 	if (z->state == ZYGOTE_READY)
@@ -412,7 +392,8 @@ struct jail *jail_take_parked(struct zygote *z, jail_fn fn, void *arg)
 	struct jail *j;
 
 	LIST_FOREACH(j, &z->core->jails, link)
-		if (j->zygote == z && j->state == JAIL_PARKED && !j->fn) {
+		if (j->zygote == z && j->state == JAIL_PARKED && j->pooled) {
+			j->pooled = false;
 			j->fn = fn;
 			j->arg = arg;
 			j->receipt.warm = true;
@@ -420,30 +401,6 @@ struct jail *jail_take_parked(struct zygote *z, jail_fn fn, void *arg)
 			return j;
 		}
 	return NULL;
-}
-
-static void on_refill(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
-{
-	struct zygote *z = arg;
-	struct jail *j;
-	struct err err;
-
-	while (z->state == ZYGOTE_READY && !z->core->leaving && z->parked + z->starting < z->want)
-		if (jail_spawn(z, NULL, NULL, &j, &err) < 0)
-			return;
-}
-
-void jail_refill(struct zygote *z, unsigned want)
-{
-	const struct timeval soon = { .tv_usec = REFILL_AFTER_US };
-
-	z->want = want;
-	if (want == 0 || z->state != ZYGOTE_READY)
-		return;
-	if (!z->refill)
-		z->refill = evtimer_new(z->core->base, on_refill, z);
-	if (z->refill)
-		evtimer_add(z->refill, &soon);
 }
 
 int jail_count_from_here(struct jail *j, struct err *err)
@@ -470,7 +427,6 @@ void jail_own(struct jail *j, jail_fn fn, void *arg)
 
 void jail_begin(struct jail *j)
 {
-	uncount(j);
 	j->state = JAIL_RUNNING;
 }
 

@@ -37,7 +37,8 @@ struct jail {
 	enum jail_state state;
 	uint64_t seq;
 	unsigned slot;
-	bool has_slot, has_cgroup, counted;
+	bool has_slot, has_cgroup;
+	bool pooled;           /* the pool's: waits, or will, for a call that is not there yet */
 	int pidfd;
 	pid_t pid;             /* valid while pidfd is held and not reaped */
 	int status_fd, listener_fd, tmp_fd;
@@ -67,6 +68,7 @@ struct jail {
 	bool usage_known;
 	uint64_t stage_ns[STAGE_COUNT];
 	uint64_t spawn_ns, fork_ns; /* SPAWN to PARKED; inside clone3 */
+	uint64_t parked_ns;    /* when it parked; 0: not yet */
 };
 
 /* Where an error stands that says: no room now, ask again (all slots or all zygotes are in use). */
@@ -92,8 +94,8 @@ void jail_kill(struct jail *jail);
 void jail_abandon(struct jail *jail);
 /* Is anybody waiting for a jail of this zygote, or for its end? */
 bool jail_zygote_in_use(const struct zygote *z);
-/* Soon: parked jails with nobody's name on them, up to `want` for this zygote. */
-void jail_refill(struct zygote *z, unsigned want);
+/* Slots that no jail has. */
+unsigned jail_slots_free(const struct core *core);
 /* The zygote became READY or died. */
 void jail_zygote_changed(struct zygote *z);
 /* A message of the zygote about one of its jails. fds are taken. */

@@ -5,7 +5,6 @@
 
 #include "jail/base/fd.h"
 #include "supervisor/keeper_client.h"
-#include "supervisor/metrics.h"
 #include "supervisor/pidfd.h"
 
 #include <fcntl.h>
@@ -225,13 +224,8 @@ static void on_parked(struct jail *j, const struct status_rec *rec)
 		jail_fail(j, LAYER_CGROUP, &err);
 		return;
 	}
-	if (j->counted) {
-		j->zygote->starting--;
-		j->zygote->parked++;
-	}
 	j->state = JAIL_PARKED;
-	if (!j->fn)
-		metrics_pool_parked(j->core, j->spawn_ns);
+	j->parked_ns = core_now_ns();
 	event_del(j->timer);
 	/* An init above the tool still has its end of the socket: it tells how the tool ended. */
 	if (!(j->zygote->spec->flags & SPEC_INIT))

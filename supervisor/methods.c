@@ -45,7 +45,7 @@ static bool params_fit(const struct request *rq, const struct param *params)
 	return true;
 }
 
-static const struct method *const tables[] = { methods_call, methods_profile, methods_session, methods_status };
+static const struct method *const tables[] = { methods_call, methods_profile, methods_session, methods_status, methods_admin };
 
 static const struct method *method_find(const char *name, size_t len)
 {
@@ -64,7 +64,7 @@ static void method_call(const struct request *rq, const char *name, size_t len)
 	if (!m) {
 		client_answer_error(rq->client, rq->id, rq->id_len, RPC_METHOD, "no such method", NULL, NULL);
 	} else if (m->admin && client_authority(rq->client) != AUTHORITY_ADMIN) {
-		err_set(&err, ERR_CALLER, EPERM, "authority", "%s is not for this socket", m->name);
+		err_set(&err, ERR_CALLER, EPERM, "authority", "%s is not for %s", m->name, client_socket_name(rq->client));
 		err_hint(&err, "ask the operator, who has admin.sock");
 		request_refuse(rq, RPC_AUTHORITY, &err);
 	} else if (params_fit(rq, m->params)) {

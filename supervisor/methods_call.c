@@ -6,13 +6,14 @@
 
 #include <string.h>
 
-static void answer_invalid(const struct request *rq, const char *profile, const struct err *why)
+/* The answer to a call that did not begin. */
+static void answer_not_begun(const struct request *rq, enum outcome outcome, const char *profile, const struct err *why, uint32_t retry_after_ms)
 {
 	struct jbuf b;
 
 	jbuf_init(&b, ANSWER_TEXT_MAX);
-	metrics_refused(rq->core, profile, OUTCOME_INVALID_ARGUMENTS);
-	answer_refused(OUTCOME_INVALID_ARGUMENTS, profile, why, &b);
+	metrics_refused(rq->core, profile, outcome);
+	answer_refused(outcome, profile, why, retry_after_ms, &b);
 	request_answer(rq, &b);
 	jbuf_done(&b);
 }
@@ -55,8 +56,12 @@ static int take_session_profile(const struct request *rq, const struct call_requ
 
 	if (r < 0)
 		return r;
-	if (!*ret)
+	if (!*ret) {
+		r = request_check_agent(rq, profile_name(s->profile), err);
+		if (r < 0)
+			return r;
 		*ret = profile_ref(s->profile);
+	}
 	if (!s->keeps_state || (strcmp(profile_digest(*ret), profile_digest(s->profile)) == 0 && !cr->best_effort))
 		return 0;
 	profile_free(take_ptr(*ret));
@@ -86,16 +91,90 @@ static void method_run(const struct request *rq)
 	if (has(rq, "params.session") && !(cr.session = request_session(rq)))
 		return;
 	if ((cr.session ? take_session_profile(rq, &cr, &profile, &err) : request_profile(rq, &profile, &err)) < 0) {
+		request_refuse_profile(rq, &err);
+		return;
+	}
+	if (take_args(rq, &cr, &err) < 0)
+		answer_not_begun(rq, OUTCOME_INVALID_ARGUMENTS, profile_name(profile), &err, 0);
+	else
+		call_start(rq->client, profile, &cr, rq->id, rq->id_len);
+	profile_free(profile);
+}
+
+/* ---- what runs ---- */
+
+static const char *call_state_name(const struct call *c)
+{
+	static const char *const names[] = {
+		[CALL_QUEUED] = "queued",
+		[CALL_JAIL] = "starting",
+		[CALL_RUN] = "running",
+		[CALL_KILLED] = "ending",
+	};
+
+	return names[c->state];
+}
+
+/* An agent sees and ends the calls of its own uid, whatever connection they came by; an operator all. */
+static bool call_is_theirs(const struct request *rq, const struct call *c)
+{
+	return client_authority(rq->client) != AUTHORITY_AGENT || c->uid == client_uid(rq->client);
+}
+
+static void method_list(const struct request *rq)
+{
+	uint64_t now = core_now_ns();
+	const char *sep = "";
+	struct call *c;
+	struct jbuf b;
+
+	jbuf_init(&b, ANSWER_TEXT_MAX);
+	jbuf_text(&b, "{\"calls\":[");
+	LIST_FOREACH(c, &rq->core->calls, link) {
+		if (!call_is_theirs(rq, c))
+			continue;
+		jbuf_printf(&b, "%s{\"call_id\":\"%s\",\"profile\":", sep, c->id);
+		jbuf_cstring(&b, c->profile);
+		jbuf_printf(&b, ",\"state\":\"%s\",\"uid\":%u,\"pid\":%d,\"age_ms\":%.1f}", call_state_name(c), c->uid, c->pid,
+			    (double)(now - c->received_ns) / 1e6);
+		sep = ",";
+	}
+	jbuf_text(&b, "]}");
+	request_answer(rq, &b);
+	jbuf_done(&b);
+}
+
+static struct call *call_find(const struct request *rq, const char *id)
+{
+	struct call *c;
+
+	LIST_FOREACH(c, &rq->core->calls, link)
+		if (strcmp(c->id, id) == 0 && call_is_theirs(rq, c))
+			return c;
+	return NULL;
+}
+
+static void method_cancel(const struct request *rq)
+{
+	size_t len = 0;
+	_cleanup_free_ char *id = request_string(rq, "params.call_id", &len);
+	struct call *c = id && strlen(id) == len ? call_find(rq, id) : NULL;
+	struct err err;
+	struct jbuf b;
+
+	if (!c) { /* another uid's call is as unknown as none: ids are no secret that cancel tells */
+		err_set(&err, ERR_CALLER, ENOENT, "call_id", id ? "no call of that id is queued or running" : "cancel needs a call_id (a string)");
+		err_hint(&err, "it may have ended; list shows the calls that may be cancelled");
 		request_refuse(rq, RPC_PARAMS, &err);
 		return;
 	}
-	if (take_args(rq, &cr, &err) < 0) {
-		answer_invalid(rq, profile_name(profile), &err);
-		profile_free(profile);
-		return;
-	}
-	call_start(rq->client, profile, &cr, rq->id, rq->id_len);
-	profile_free(profile);
+	jbuf_init(&b, ANSWER_TEXT_MAX);
+	jbuf_printf(&b, "{\"call_id\":\"%s\",\"was\":\"%s\"}", c->id, call_state_name(c));
+	request_answer(rq, &b);
+	jbuf_done(&b);
+	err_set(&err, ERR_CALLER, ECANCELED, "cancel", "the call was cancelled by uid %u over %s", client_uid(rq->client),
+		client_socket_name(rq->client));
+	call_cancel_why(c, &err);
 }
 
 static const struct param params_run[] = { { "body", STRING_FIRST, "a string" },
@@ -107,7 +186,12 @@ static const struct param params_run[] = { { "body", STRING_FIRST, "a string" },
 					   { "session", STRING_FIRST, "a string" },
 					   { 0 } };
 
+static const struct param params_cancel[] = { { "call_id", STRING_FIRST, "a string" }, { 0 } };
+static const struct param params_none[] = { { 0 } };
+
 const struct method methods_call[] = {
 	{ "run", method_run, params_run, false },
+	{ "list", method_list, params_none, false },
+	{ "cancel", method_cancel, params_cancel, false },
 	{ 0 },
 };

@@ -7,16 +7,19 @@
 static void method_profile_list(const struct request *rq)
 {
 	struct jbuf b;
-	const char *name;
+	const char *name, *sep = "";
 
 	jbuf_init(&b, ANSWER_TEXT_MAX);
 	jbuf_text(&b, "[");
 	for (size_t i = 0; (name = profile_store_name(rq->core->boot->profiles, i)); i++) {
 		struct profile *p;
 		struct err err;
-		int r = profile_load(rq->core->boot->profiles, name, &p, &err);
 
-		jbuf_printf(&b, "%s{\"name\":", i ? "," : "");
+		if (!request_may_use(rq, name))
+			continue;
+		int r = profile_load(rq->core->boot->profiles, name, &p, &err);
+		jbuf_printf(&b, "%s{\"name\":", sep);
+		sep = ",";
 		jbuf_cstring(&b, name);
 		jbuf_text(&b, r < 0 ? ",\"error\":" : ",\"digest\":");
 		jbuf_cstring(&b, r < 0 ? err.detail : profile_digest(p));
@@ -48,7 +51,7 @@ static void method_profile_show(const struct request *rq)
 	struct jbuf b;
 
 	if (request_profile(rq, &p, &err) < 0) {
-		request_refuse(rq, RPC_PARAMS, &err);
+		request_refuse_profile(rq, &err);
 		return;
 	}
 	_cleanup_free_ char *text = request_true(rq, "params.effective") ? profile_print(p) : own_text(rq, profile_name(p));

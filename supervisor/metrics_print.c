@@ -1,6 +1,7 @@
 #include "supervisor/metrics_impl.h"
 
 #include "jail/base/version.h"
+#include "supervisor/pool.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -43,7 +44,7 @@ static void limits_print(const struct metrics *m, struct jbuf *b)
 	words_print(b, "brig_busy_total", "limit", busy, m->busy, BUSY_LIMIT_COUNT);
 }
 
-/* Two zygotes may stand behind one name: of two generations, or for callers that said --best-effort. */
+/* Two pools may stand behind one name: one for callers that said --best-effort. */
 struct pool_row {
 	const char *profile;
 	unsigned parked, target, max;
@@ -51,23 +52,21 @@ struct pool_row {
 
 static unsigned pool_collect(struct core *core, struct pool_row *rows, unsigned max)
 {
+	struct pool_stats s;
 	unsigned count = 0, i;
-	struct zygote *z;
 
-	LIST_FOREACH(z, &core->zygotes, link) {
-		const char *name = metrics_profile(core, profile_name(z->profile));
+	for (unsigned n = 0; pool_stats_get(core, n, &s); n++) {
+		const char *name = metrics_profile(core, s.profile);
 
-		if (z->state == ZYGOTE_DEAD)
-			continue;
 		for (i = 0; i < count && strcmp(rows[i].profile, name) != 0; i++)
 			;
 		if (i == max)
 			continue;
 		if (i == count)
 			rows[count++] = (struct pool_row){ .profile = name };
-		rows[i].parked += z->parked;
-		rows[i].target += z->want;
-		rows[i].max = profile_max(z->profile) > rows[i].max ? profile_max(z->profile) : rows[i].max;
+		rows[i].parked += s.parked;
+		rows[i].target += s.target;
+		rows[i].max = s.max > rows[i].max ? s.max : rows[i].max;
 	}
 	return count;
 }

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_PROFILE "pure"
+/* What the others extend: it grants and limits nothing that was thought through for a tool. */
+#define ABSTRACT_PROFILE "base"
+/* Where an error stands that says: not on this socket. */
+#define AUTHORITY "authority"
 
 void request_refuse(const struct request *rq, int code, const struct err *err)
 {
@@ -35,11 +38,52 @@ char *request_string(const struct request *rq, const char *path, size_t *ret_len
 	return json_string_dup(rq->line + start, len, ret_len);
 }
 
-bool request_true(const struct request *rq, const char *path)
+static bool value_is(const struct request *rq, const char *path, const char *word)
 {
 	size_t start, len;
 
-	return json_find(rq->line, rq->len, path, &start, &len, NULL) && len == 4 && memcmp(rq->line + start, "true", 4) == 0;
+	return json_find(rq->line, rq->len, path, &start, &len, NULL) && len == strlen(word) && memcmp(rq->line + start, word, len) == 0;
+}
+
+bool request_true(const struct request *rq, const char *path)
+{
+	return value_is(rq, path, "true");
+}
+
+bool request_false(const struct request *rq, const char *path)
+{
+	return value_is(rq, path, "false");
+}
+
+bool request_may_use(const struct request *rq, const char *profile)
+{
+	const struct config_names *allowed = &rq->core->boot->config.profiles;
+
+	if (client_authority(rq->client) != AUTHORITY_AGENT)
+		return true;
+	if (strcmp(profile, ABSTRACT_PROFILE) == 0)
+		return false;
+	for (uint32_t i = 0; i < allowed->count; i++)
+		if (strcmp(allowed->name[i], profile) == 0)
+			return true;
+	return allowed->any;
+}
+
+/* Who asks may not approve: on agent.sock the limits are the operator's words, never the caller's. */
+int request_check_agent(const struct request *rq, const char *profile, struct err *err)
+{
+	if (client_authority(rq->client) != AUTHORITY_AGENT)
+		return 0;
+	if (request_true(rq, "params.best_effort") && !rq->core->boot->config.allow_best_effort) {
+		err_set(err, ERR_CALLER, EPERM, AUTHORITY, "best_effort: an agent may not weaken its jail");
+		err_hint(err, "the operator may permit it: allow_best_effort in brigd.conf(5)");
+		return -EPERM;
+	}
+	if (request_may_use(rq, profile))
+		return 0;
+	err_set(err, ERR_CALLER, EPERM, AUTHORITY, "profile %.60s is not for agent.sock", profile);
+	err_hint(err, "profile.list shows those that are; the operator's list is \"profiles\" in brigd.conf(5)");
+	return -EPERM;
 }
 
 int request_profile(const struct request *rq, struct profile **ret, struct err *err)
@@ -57,5 +101,19 @@ int request_profile(const struct request *rq, struct profile **ret, struct err *
 		return err_set(err, ERR_CALLER, EINVAL, "profile", "profile and profile_text exclude each other");
 	if (path && !text)
 		return err_set(err, ERR_CALLER, EINVAL, "profile", "profile_path only names where profile_text is from");
-	return profile_cache_get(rq->core->profiles, name ? name : DEFAULT_PROFILE, path ? path : "profile", text, text_len, ret, err);
+	if (text && client_authority(rq->client) == AUTHORITY_AGENT) {
+		err_set(err, ERR_CALLER, EPERM, AUTHORITY, "profile_text: an agent brings no profile of its own");
+		err_hint(err, "name one of the operator's (profile.list), or use a private supervisor: brig run --private --profile FILE");
+		return -EPERM;
+	}
+	const char *wanted = name ? name : rq->core->boot->config.default_profile;
+	int r = text ? 0 : request_check_agent(rq, wanted, err);
+	if (r < 0)
+		return r;
+	return profile_cache_get(rq->core->profiles, wanted, path ? path : "profile", text, text_len, ret, err);
+}
+
+void request_refuse_profile(const struct request *rq, const struct err *err)
+{
+	request_refuse(rq, strcmp(err->where, AUTHORITY) == 0 ? RPC_AUTHORITY : RPC_PARAMS, err);
 }

@@ -52,7 +52,7 @@ struct method {
 	const struct param *params;
 	bool admin; /* not over agent.sock */
 };
-extern const struct method methods_call[], methods_profile[], methods_session[], methods_status[];
+extern const struct method methods_admin[], methods_call[], methods_profile[], methods_session[], methods_status[];
 
 void request_refuse(const struct request *rq, int code, const struct err *err);
 void request_refuse_params(const struct request *rq, const char *what);
@@ -61,8 +61,15 @@ void request_answer(const struct request *rq, const struct jbuf *b);
 /* The string at a dotted path ("params.body"); NULL when absent or of another type. *ret_len may count NULs. */
 char *request_string(const struct request *rq, const char *path, size_t *ret_len);
 bool request_true(const struct request *rq, const char *path);
-/* The profile that the parameters name, or carry as text. */
+bool request_false(const struct request *rq, const char *path); /* said to be false; absent is neither */
+/* May this client run calls under the profile of that name? */
+bool request_may_use(const struct request *rq, const char *profile);
+/* What an agent may not ask for: a profile that is not for it, or best_effort. 0 on other sockets. */
+int request_check_agent(const struct request *rq, const char *profile, struct err *err);
+/* The profile that the parameters name, or carry as text; that of the configuration where they do neither. */
 int request_profile(const struct request *rq, struct profile **ret, struct err *err);
+/* Its error: one of authority, or a wrong parameter. */
+void request_refuse_profile(const struct request *rq, const struct err *err);
 struct session;
 /* The open session that params.session names; NULL: refused already, saying why there is none. */
 struct session *request_session(const struct request *rq);

@@ -4,14 +4,25 @@
 #include "supervisor/call.h"
 #include "supervisor/client.h"
 #include "supervisor/metrics.h"
+#include "supervisor/pool.h"
 #include "supervisor/sched.h"
 #include "supervisor/session.h"
 
 #include <unistd.h>
 
+static const char *zygote_state(const struct zygote *z)
+{
+	if (z->retired)
+		return "retiring"; /* until its last jail is gone */
+	if (z->state == ZYGOTE_READY)
+		return z->standby ? "standby" : "ready";
+	return "starting";
+}
+
 static void processes_print(struct core *core, struct jbuf *b)
 {
 	struct zygote *z;
+	unsigned parked;
 
 	jbuf_printf(b, ",\"processes\":[{\"role\":\"keeper\",\"pid\":%d},{\"role\":\"core\",\"pid\":%d}", (int)getppid(), (int)getpid());
 	LIST_FOREACH(z, &core->zygotes, link) {
@@ -19,8 +30,8 @@ static void processes_print(struct core *core, struct jbuf *b)
 			continue;
 		jbuf_printf(b, ",{\"role\":\"zygote\",\"pid\":%d,\"profile\":", (int)z->pid);
 		jbuf_cstring(b, profile_name(z->profile));
-		jbuf_printf(b, ",\"generation\":%u,\"state\":\"%s\",\"parked\":%u}", z->gen, z->state == ZYGOTE_READY ? "ready" : "starting",
-			    z->parked);
+		pool_count(z, &parked);
+		jbuf_printf(b, ",\"generation\":%u,\"state\":\"%s\",\"parked\":%u}", z->gen, zygote_state(z), parked);
 	}
 	jbuf_text(b, "]");
 }

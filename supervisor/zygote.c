@@ -6,9 +6,11 @@
 #include "supervisor/keeper_client.h"
 #include "supervisor/log.h"
 #include "supervisor/metrics.h"
+#include "supervisor/pool.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 /* What a caller's --best-effort may weaken: protections whose loss leaves a jail
  * that is still one. Without the others Brig does not run anything. */
@@ -37,6 +39,7 @@ static void zygote_die(struct zygote *z)
 	if (z->control >= 0)
 		(void)keeper_ask(z->core->boot->keeper_fd, &msg, -1, &reply, NULL, 0, NULL);
 	z->control = fd_close(z->control);
+	pool_zygote_changed(z);
 	jail_zygote_changed(z);
 }
 
@@ -71,6 +74,29 @@ static void start_failed(struct zygote *z, const struct zygote_msg *msg)
 	zygote_lost(z);
 }
 
+/* Up to a tenth less than configured, so that generations of several profiles do not end together. */
+static uint64_t with_jitter(uint64_t n)
+{
+	uint64_t random = 0;
+
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
+		return n;
+	return n - random % (n / 10 + 1);
+}
+
+static void ready(struct zygote *z)
+{
+	const struct config *c = &z->core->boot->config;
+
+	z->state = ZYGOTE_READY;
+	event_del(z->timer);
+	z->ready_ns = core_now_ns();
+	z->calls_max = with_jitter(c->generation_calls);
+	z->retire_ns = z->ready_ns + with_jitter(c->generation_ms * UINT64_C(1000000));
+	jail_zygote_changed(z);
+	pool_zygote_changed(z);
+}
+
 /* Returns false when the zygote is dead now. */
 static bool take_msg(struct zygote *z)
 {
@@ -88,9 +114,7 @@ static bool take_msg(struct zygote *z)
 		return false;
 	}
 	if (msg.kind == ZY_READY && z->state == ZYGOTE_STARTING) {
-		z->state = ZYGOTE_READY;
-		event_del(z->timer);
-		jail_zygote_changed(z);
+		ready(z);
 	} else if (msg.kind == ZY_START_FAILED && z->state == ZYGOTE_STARTING) {
 		start_failed(z, &msg);
 	} else {
@@ -170,15 +194,25 @@ static void on_timer(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 		zygote_die(z);
 }
 
-static struct zygote *zygote_find(struct core *core, const struct profile *profile, unsigned options)
+static struct zygote *find(const struct core *core, const struct profile *profile, unsigned options, bool standby)
 {
 	struct zygote *z;
 
 	LIST_FOREACH(z, &core->zygotes, link)
-		if (z->state != ZYGOTE_DEAD && z->options == options &&
+		if (z->state != ZYGOTE_DEAD && !z->retired && z->standby == standby && z->options == options &&
 		    strcmp(profile_digest(z->profile), profile_digest(profile)) == 0)
 			return z;
 	return NULL;
+}
+
+struct zygote *zygote_find(const struct core *core, const struct profile *profile, unsigned options)
+{
+	return find(core, profile, options, false);
+}
+
+struct zygote *zygote_standby_of(const struct zygote *z)
+{
+	return find(z->core, z->profile, z->options, true);
 }
 
 static struct zygote *zygote_new(struct core *core, struct profile *profile, unsigned options)
@@ -220,39 +254,48 @@ static bool is_referred(const struct zygote *z)
 	return false;
 }
 
-static void free_dead(struct core *core)
+static void retire_now(struct zygote *z, const char *why)
+{
+	z->retired = true;
+	err_set(&z->why, ERR_HOST, 0, "zygote", "%s", why);
+	zygote_die(z);
+}
+
+void zygote_sweep(struct core *core)
 {
 	struct zygote *z, *next;
 
 	for (z = LIST_FIRST(&core->zygotes); z; z = next) {
 		next = LIST_NEXT(z, link);
-		if (z->state == ZYGOTE_DEAD && !is_referred(z))
+		bool referred = is_referred(z);
+		if (z->retired && !referred && z->state != ZYGOTE_DEAD)
+			retire_now(z, "replaced by a younger generation");
+		if (z->state == ZYGOTE_DEAD && !referred)
 			zygote_free(z);
 	}
 }
 
-/* Ends the zygote that was started first among those that nobody needs now. */
+/* Ends the zygote that was not used for longest among those that nobody needs now. */
 static bool retire_idle(struct core *core)
 {
-	struct zygote *z, *oldest = NULL;
+	struct zygote *z, *idle = NULL;
 
 	LIST_FOREACH(z, &core->zygotes, link)
-		if (z->state == ZYGOTE_READY && !jail_zygote_in_use(z) && (!oldest || z->gen < oldest->gen))
-			oldest = z;
-	if (!oldest)
+		if (z->state == ZYGOTE_READY && !jail_zygote_in_use(z) && (!idle || z->used_ns < idle->used_ns))
+			idle = z;
+	if (!idle)
 		return false;
-	err_set(&oldest->why, ERR_HOST, 0, "zygote", "retired to make room for another profile");
-	zygote_die(oldest);
+	retire_now(idle, "retired to make room for another profile");
 	return true;
 }
 
-static unsigned alive_besides(const struct zygote *self)
+unsigned zygote_count(const struct core *core)
 {
 	const struct zygote *z;
 	unsigned n = 0;
 
-	LIST_FOREACH(z, &self->core->zygotes, link)
-		n += z != self && z->state != ZYGOTE_DEAD;
+	LIST_FOREACH(z, &core->zygotes, link)
+		n += z->state != ZYGOTE_DEAD;
 	return n;
 }
 
@@ -261,7 +304,7 @@ static int start_with_room(struct zygote *z, struct err *err)
 {
 	int r = zygote_start(z, err);
 
-	if (r == -EUSERS && (alive_besides(z) < KEEPER_ZYGOTES || retire_idle(z->core))) {
+	if (r == -EUSERS && (zygote_count(z->core) <= KEEPER_ZYGOTES || retire_idle(z->core))) {
 		timer_set(z, ROOM_RETRY_MS);
 		return 0;
 	}
@@ -279,11 +322,33 @@ int zygote_get(struct core *core, struct profile *profile, unsigned options, str
 	int r;
 
 	if (!z) {
-		free_dead(core);
+		zygote_sweep(core);
 		z = zygote_new(core, profile, options);
 		if (!z)
 			return err_set(err, ERR_HOST, ENOMEM, "zygote", "no memory");
 		r = start_with_room(z, err);
+		if (r < 0) {
+			zygote_free(z);
+			return r;
+		}
+	}
+	z->used_ns = core_now_ns();
+	*ret = z;
+	return 0;
+}
+
+int zygote_standby(struct zygote *old, struct zygote **ret, struct err *err)
+{
+	struct zygote *z = zygote_standby_of(old);
+	int r;
+
+	if (!z) {
+		z = zygote_new(old->core, old->profile, old->options);
+		if (!z)
+			return err_set(err, ERR_HOST, ENOMEM, "zygote", "no memory");
+		z->standby = true;
+		z->used_ns = old->used_ns;
+		r = zygote_start(z, err);
 		if (r < 0) {
 			zygote_free(z);
 			return r;
@@ -296,8 +361,6 @@ int zygote_get(struct core *core, struct profile *profile, unsigned options, str
 void zygote_free(struct zygote *z)
 {
 	LIST_REMOVE(z, link);
-	if (z->refill)
-		event_free(z->refill);
 	if (z->readable)
 		event_free(z->readable);
 	if (z->timer)

@@ -31,13 +31,25 @@ struct zygote {
 	enum layer failed_layer;   /* DEAD: what stopped it */
 	bool start_failed;         /* DEAD before READY */
 	struct err why;
-	struct event *refill;      /* soon after a call, never in its way */
-	unsigned want;             /* parked jails to keep */
-	unsigned parked, starting; /* jails waiting for a call, and on their way there */
+	struct pool *pool;         /* whose jails it makes, or NULL */
+	bool standby;              /* a younger generation, until it is filled: nobody is given a jail of it */
+	bool retired;              /* gets no more calls; ends with its last jail */
+	uint64_t ready_ns, used_ns;
+	uint64_t calls, calls_max; /* a generation lasts so many calls, */
+	uint64_t retire_ns;        /* or until then */
 };
 
 /* The zygote for this profile and these options, started if there is none yet; takes a reference of its own. */
 int zygote_get(struct core *core, struct profile *profile, unsigned options, struct zygote **ret, struct err *err);
+/* That one if it is there already, else NULL. */
+struct zygote *zygote_find(const struct core *core, const struct profile *profile, unsigned options);
+/* A younger generation of this one is started, or was: not given to anybody while `standby` is set. */
+int zygote_standby(struct zygote *z, struct zygote **ret, struct err *err);
+struct zygote *zygote_standby_of(const struct zygote *z);
+/* How many the keeper has, or will have soon. */
+unsigned zygote_count(const struct core *core);
+/* Ends the retired ones whose last jail is gone, frees the dead ones that nobody reads any more. */
+void zygote_sweep(struct core *core);
 /* Sends one message; a failure kills the zygote (its jails then end as internal_error). */
 void zygote_send(struct zygote *z, struct zygote_msg *msg, const int *fds, unsigned nfds);
 void zygote_free(struct zygote *z);

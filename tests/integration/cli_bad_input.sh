@@ -38,7 +38,7 @@ printf 'def run(**kw):\n    return "fine"\n' >good.py
 refused "an unknown verb is told with the nearest one" 2 "did you mean 'run'" rnu good.py
 refused "a verb of a later version is told as such" 2 "not in this version" mcp
 refused "an unknown option is told with the nearest one" 2 "did you mean '--json'" run good.py --jsno
-refused "an option of a later version is told as such" 2 "not in this version" run good.py --stream
+refused "an option of a later version is told as such" 2 "not in this version" doctor --attack
 refused "a missing FILE is a usage error" 2 "needs FILE.py" run
 refused "two FILEs are one too many" 2 "too many" run good.py good.py
 refused "an option without its value" 2 "needs a value" run good.py --args

@@ -1,0 +1,51 @@
+/* Methods of admin.sock: what an operator may do with the whole supervisor. */
+#include "supervisor/drain.h"
+#include "supervisor/pool.h"
+#include "supervisor/request.h"
+
+static void method_drain(const struct request *rq)
+{
+	struct pending *pending;
+	struct jbuf b;
+	struct err err;
+
+	if (request_false(rq, "params.on")) {
+		if (!drain_end(rq->core)) {
+			err_set(&err, ERR_CALLER, EBUSY, "drain", "this brigd is ending already");
+			err_hint(&err, "start it again once it has ended");
+			request_refuse(rq, RPC_PARAMS, &err);
+			return;
+		}
+	} else {
+		core_drain(rq->core);
+		if (request_true(rq, "params.wait")) {
+			pending = pending_new(rq->client, rq->id, rq->id_len);
+			if (pending && drain_wait(rq->core, pending) < 0)
+				client_answer_error(rq->client, rq->id, rq->id_len, RPC_INTERNAL, "no memory", NULL, NULL);
+			return;
+		}
+	}
+	jbuf_init(&b, ANSWER_TEXT_MAX);
+	drain_print(rq->core, &b);
+	request_answer(rq, &b);
+	jbuf_done(&b);
+}
+
+static void method_pool(const struct request *rq)
+{
+	struct jbuf b;
+
+	jbuf_init(&b, ANSWER_TEXT_MAX);
+	pool_print(rq->core, &b);
+	request_answer(rq, &b);
+	jbuf_done(&b);
+}
+
+static const struct param params_none[] = { { 0 } };
+static const struct param params_drain[] = { { "on", BOOL_FIRST, "true or false" }, { "wait", BOOL_FIRST, "true or false" }, { 0 } };
+
+const struct method methods_admin[] = {
+	{ "drain", method_drain, params_drain, true },
+	{ "pool", method_pool, params_none, true },
+	{ 0 },
+};
