@@ -62,7 +62,7 @@ AGENT_SRC := $(addprefix agent/,$(addsuffix .c, \
 	rpc show stop table text))
 # The keeper's, with privilege, come first; then what core parses and decides with.
 SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
-	keeper keeper_caps keeper_children keeper_loop keeper_serve listener notify \
+	keeper keeper_audit keeper_caps keeper_children keeper_loop keeper_serve listener notify \
 	pidfd lane lane_ids zygote_image zygote_start \
 	cgroup cgroup_file cgroup_find cgroup_host cgroup_mount cgroup_scope cgroup_sweep cgroup_v1 cgroup_v2 cgroup_view \
 	profile profile_cache profile_check profile_check_lists profile_keys profile_merge \
@@ -72,7 +72,7 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	core core_life core_seal \
 	request sched server drain methods_admin methods_call methods_profile methods_status doctor doctor_host jail pool pool_generation pool_plan pool_stats \
 	log log_line metrics metrics_print prom status_report \
-	audit audit_client audit_line audit_log audit_scan audit_seal audit_take drop \
+	audit audit_client audit_fill audit_line audit_log audit_scan audit_seal audit_take drop \
 	session methods_session \
 	jail_setup keeper_client methods receipt trial verdict zygote))
 # What describes a jail and names its stages; of the jail's files the supervisor takes only these.

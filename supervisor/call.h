@@ -20,6 +20,7 @@
 /* 32 hex digits and the NUL. */
 #define CALL_ID_SIZE 33
 
+struct audit_entry;
 struct session;
 struct stream;
 
@@ -52,6 +53,8 @@ struct call {
 	const void *flow;          /* with whom it shares turns in the queue: its session, else its connection. Only compared */
 	struct sched_entry sched;
 	bool best_effort;
+	struct audit_entry *audit;       /* audit_client.c: the decision's record while it waits for the log's word */
+	bool audited;              /* that record was sent: one of the end must follow */
 	bool recorded;             /* the decision is in the audit log */
 	struct profile *effective; /* a reference */
 	struct zygote *zygote;     /* NULL while queued */

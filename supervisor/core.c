@@ -1,5 +1,6 @@
 #include "supervisor/core.h"
 
+#include "supervisor/audit_client.h"
 #include "supervisor/call.h"
 #include "supervisor/core_seal.h"
 #include "supervisor/drain.h"
@@ -45,6 +46,7 @@ void core_leave(struct core *core)
 	if (core->leaving)
 		return;
 	core->leaving = core->draining = true;
+	session_end_all(core, "brigd ended");
 	for (c = LIST_FIRST(&core->calls); c; c = next_call) {
 		next_call = LIST_NEXT(c, link);
 		if (core->stopping)
@@ -91,6 +93,7 @@ static void free_all(struct core *core)
 	server_close(core);
 	session_free_all(core);
 	sched_close(core);
+	audit_client_close(core);
 	profile_cache_free(core->profiles);
 	metrics_free(core->metrics);
 	event_base_free(core->base);
@@ -129,7 +132,7 @@ int core_main(struct core_boot *boot)
 	if (!core.profiles || !core.metrics || !keeper || event_add(keeper, NULL) < 0 || sched_open(&core) < 0 || pool_open(&core) < 0 ||
 	    server_open(&core, &err) < 0)
 		return die("event loop");
-	if (boot->client_fd < 0 && core_life_open(&core, &err) < 0) {
+	if (audit_client_open(&core, &err) < 0 || (boot->client_fd < 0 && core_life_open(&core, &err) < 0)) {
 		log_err(LOG_CRIT, "core_failed", LOG_NONE, &err);
 		return 70;
 	}

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
+struct audit_client;
 struct evconnlistener;
 struct metrics;
 struct pools;
@@ -24,6 +25,7 @@ struct core {
 	struct event_base *base;
 	struct profile_cache *profiles;
 	struct metrics *metrics;
+	struct audit_client *audit; /* NULL: no log, in a private supervisor */
 	struct evconnlistener *listeners[2]; /* agent, admin; NULL in a private supervisor */
 	LIST_HEAD(, client) clients;
 	LIST_HEAD(, zygote) zygotes;

@@ -57,6 +57,13 @@ struct keeper {
 	struct listener listener;
 	struct keeper_child core;
 	uint32_t core_starts;
+	uint64_t core_instance;  /* random: whose records the log has */
+	char core_why[160];      /* why this core was started, for the log */
+	struct keeper_child audit;
+	int audit_dir;           /* state_dir/audit */
+	bool audit_ready;
+	int audit_err;           /* of its start */
+	char audit_why[160];     /* that in words, or how the last one ended; "" at first */
 	bool core_ready;   /* this core said READY */
 	bool served;       /* one did: from then on one that ends is replaced */
 	int64_t alive_ms;  /* core's last sign of life */
@@ -80,6 +87,22 @@ void keeper_core_ended(struct keeper *k);
 void keeper_core_again(struct keeper *k);
 /* Every zygote with all its jails, and every control group. Bounded. */
 void keeper_jails_end(struct keeper *k);
+
+/* For both roles: in a child, all descriptors from 3 on go but these (-1: none); when to start it again; "exit status 70", "signal 9". */
+void keeper_close_others(const int *keep, size_t count);
+void keeper_again_set(struct keeper_child *child);
+void keeper_end_print(const siginfo_t *info, char *ret, size_t cap);
+
+/* keeper_audit.c. Only in a daemon. Open: before the drop of privilege. Start: waits until the log can be written, else says why not. */
+int keeper_audit_open(struct keeper *k, struct err *err);
+int keeper_audit_start(struct keeper *k, struct err *err);
+void keeper_audit_msg(struct keeper *k);
+void keeper_audit_ended(struct keeper *k);
+void keeper_audit_again(struct keeper *k);
+/* Core's end of a new pair to it. EAGAIN: it is being started. */
+int keeper_audit_pair(struct keeper *k, int *ret_fd, struct err *err);
+/* After core: waits (bounded) until the last line is written. */
+void keeper_audit_finish(struct keeper *k, const char *why);
 
 /* One message of core: receive, check, handle, answer. 0; 1 at end of file; -errno when
  * core broke the protocol, which ends it. */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -24,7 +25,7 @@
 #define LIVED_MS 60000
 
 /* In the child: everything but its own descriptors and the standard ones goes. */
-static void close_others(const int *keep, size_t count)
+void keeper_close_others(const int *keep, size_t count)
 {
 	for (int from = 3;;) {
 		int next = -1;
@@ -61,7 +62,7 @@ static void NORETURN core_run(const struct keeper *k, int keeper_fd)
 
 	snprintf(core.cgroup_why, sizeof(core.cgroup_why), "%s", k->host.why);
 	snprintf(core.cgroup_fix, sizeof(core.cgroup_fix), "%s", k->host.fix);
-	close_others((int[]){ core.client_fd, keeper_fd, core.agent_fd, core.admin_fd, log_fd() }, 5);
+	keeper_close_others((int[]){ core.client_fd, keeper_fd, core.agent_fd, core.admin_fd, log_fd() }, 5);
 	(void)sigprocmask(SIG_SETMASK, &k->mask, NULL);
 	/* Holds until core changes its credentials; core sets it again then. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -80,6 +81,10 @@ int keeper_core_start(struct keeper *k, struct err *err)
 	k->core.sock = pair[0];
 	_cleanup_close_ int theirs = pair[1];
 	(void)setsockopt(k->core.sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	do
+		if (getrandom(&k->core_instance, sizeof(k->core_instance), 0) != sizeof(k->core_instance))
+			k->core_instance = 0;
+	while (k->core_instance == 0);
 	fflush(NULL);
 	/* PRIV: the child becomes an id of its own by CAP_SETUID and CAP_SETGID, which we keep for that and for the zygotes' maps. */
 	pid_t pid = fork();
@@ -110,7 +115,7 @@ void keeper_core_signal(const struct keeper *k, int sig)
 		(void)syscall(SYS_pidfd_send_signal, k->core.pidfd, sig, NULL, 0);
 }
 
-static void again_set(struct keeper_child *c)
+void keeper_again_set(struct keeper_child *c)
 {
 	int64_t now = keeper_now_ms(), pause = 0;
 
@@ -123,7 +128,7 @@ static void again_set(struct keeper_child *c)
 }
 
 /* "exit status 70", "signal 9" */
-static void end_print(const siginfo_t *info, char *ret, size_t cap)
+void keeper_end_print(const siginfo_t *info, char *ret, size_t cap)
 {
 	snprintf(ret, cap, "%s %d", info->si_code == CLD_EXITED ? "exit status" : "signal", info->si_status);
 }
@@ -150,8 +155,9 @@ static void core_end_daemon(struct keeper *k, const siginfo_t *info)
 		k->status = exited && !well ? info->si_status : outcome_exit_status(OUTCOME_INTERNAL_ERROR);
 		return;
 	}
-	end_print(info, how, sizeof(how));
-	again_set(&k->core);
+	keeper_end_print(info, how, sizeof(how));
+	snprintf(k->core_why, sizeof(k->core_why), "%s", how);
+	keeper_again_set(&k->core);
 	log_event(LOG_ERR, "core_ended", LOG_FIELDS(LOG_STR("end", how), LOG_NUM("failures", k->core.failures)),
 		  "core ended by itself (%s); another one is started", how);
 }
@@ -182,5 +188,5 @@ void keeper_core_again(struct keeper *k)
 		return;
 	log_err(LOG_ERR, "core_start_failed", LOG_NONE, &err);
 	k->core.started_ms = keeper_now_ms();
-	again_set(&k->core);
+	keeper_again_set(&k->core);
 }

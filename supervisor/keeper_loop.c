@@ -17,7 +17,7 @@
 /* After SIGKILL: how often we look whether core is gone. */
 #define KILL_AGAIN_MS 100
 
-enum { AT_CORE_SOCK, AT_SIGNAL, AT_CORE, AT_ZYGOTES, AT_END = AT_ZYGOTES + KEEPER_ZYGOTES };
+enum { AT_CORE_SOCK, AT_SIGNAL, AT_CORE, AT_AUDIT_SOCK, AT_AUDIT, AT_ZYGOTES, AT_END = AT_ZYGOTES + KEEPER_ZYGOTES };
 
 static void leave_within(struct keeper *k, int64_t ms)
 {
@@ -100,6 +100,8 @@ static void do_what_is_due(struct keeper *k, int64_t now, int64_t waited)
 		keeper_core_signal(k, SIGKILL);
 	if (k->core.again_ms && now >= k->core.again_ms)
 		keeper_core_again(k);
+	if (k->audit.again_ms && now >= k->audit.again_ms)
+		keeper_audit_again(k);
 }
 
 /* Until when poll() may sleep; -1: for ever. */
@@ -111,6 +113,8 @@ static int wait_ms(const struct keeper *k, int64_t now)
 		wait = k->leave_ms > now ? k->leave_ms - now : KILL_AGAIN_MS;
 	if (k->core.again_ms && k->core.again_ms - now < wait)
 		wait = k->core.again_ms > now ? k->core.again_ms - now : 0;
+	if (k->audit.again_ms && k->audit.again_ms - now < wait)
+		wait = k->audit.again_ms > now ? k->audit.again_ms - now : 0;
 	return wait == INT64_MAX ? -1 : (int)wait;
 }
 
@@ -119,6 +123,8 @@ static void fds_fill(const struct keeper *k, struct pollfd fds[AT_END])
 	fds[AT_CORE_SOCK] = (struct pollfd){ k->core.sock, POLLIN, 0 };
 	fds[AT_SIGNAL] = (struct pollfd){ k->signal_fd, POLLIN, 0 };
 	fds[AT_CORE] = (struct pollfd){ k->core.pidfd, POLLIN, 0 };
+	fds[AT_AUDIT_SOCK] = (struct pollfd){ k->audit.sock, POLLIN, 0 };
+	fds[AT_AUDIT] = (struct pollfd){ k->audit.pidfd, POLLIN, 0 };
 	for (unsigned i = 0; i < KEEPER_ZYGOTES; i++)
 		fds[AT_ZYGOTES + i] = (struct pollfd){ k->zygotes[i].pidfd, POLLIN, 0 };
 }
@@ -150,6 +156,10 @@ void keeper_loop(struct keeper *k)
 			on_core_msg(k);
 		if (n > 0 && fds[AT_CORE].revents)
 			keeper_core_ended(k);
+		if (n > 0 && fds[AT_AUDIT_SOCK].revents)
+			keeper_audit_msg(k);
+		if (n > 0 && fds[AT_AUDIT].revents)
+			keeper_audit_ended(k);
 		zygotes_reap(k);
 		do_what_is_due(k, now, now - before);
 		before = keeper_now_ms();

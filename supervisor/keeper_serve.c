@@ -190,6 +190,11 @@ static int on_alive(struct keeper *k, struct request *q UNUSED)
 	return 0;
 }
 
+static int on_audit(struct keeper *k, struct request *q)
+{
+	return k->audit_dir < 0 ? BROKEN : keeper_audit_pair(k, q->ret_fd, q->err);
+}
+
 enum needs { NEEDS_NOTHING, NEEDS_SLOT, NEEDS_GROUP };
 
 static const struct handler {
@@ -208,6 +213,7 @@ static const struct handler {
 	[KP_CGROUP_DEL] = { on_cgroup_del, 0, 0, NEEDS_GROUP, false },
 	[KP_READY] = { on_ready, 0, 0, NEEDS_NOTHING, true },
 	[KP_ALIVE] = { on_alive, 0, 0, NEEDS_NOTHING, true },
+	[KP_AUDIT] = { on_audit, 0, 1, NEEDS_NOTHING, true },
 };
 
 static int handle(struct keeper *k, const struct handler *h, struct request *q)
