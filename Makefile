@@ -68,7 +68,7 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	cgroup cgroup_file cgroup_find cgroup_host cgroup_mount cgroup_scope cgroup_sweep cgroup_v1 cgroup_v2 cgroup_view \
 	profile profile_cache profile_check profile_check_lists profile_keys profile_merge \
 	profile_mounts profile_print profile_seccomp profile_spec profile_store profile_text profile_value syscall_args syscall_groups \
-	answer call call_read capture client client_io fair stream \
+	answer call call_read call_start capture client client_io fair stream \
 	config config_check config_keys config_parse config_print config_value nearest units \
 	core core_life core_reload core_seal \
 	request peers sched server drain methods_admin methods_call methods_profile methods_status doctor doctor_host jail pool pool_generation pool_plan pool_stats \
