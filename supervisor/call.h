@@ -49,6 +49,7 @@ struct call {
 	struct stream *stream;     /* NULL: nobody wants the output as it comes */
 	uint8_t nonce[FRAME_NONCE_BYTES]; /* of the frame that answers it */
 	uid_t uid;                 /* of the client, which may leave before the call does */
+	struct peer *peer;         /* the account that it is on */
 	pid_t pid;
 	const void *flow;          /* with whom it shares turns in the queue: its session, else its connection. Only compared */
 	struct sched_entry sched;

@@ -90,8 +90,8 @@ static void free_all(struct core *core)
 		zygote_free(z);
 	core_life_close(core);
 	drain_answer(core);
-	server_close(core);
 	session_free_all(core);
+	server_close(core);
 	sched_close(core);
 	audit_client_close(core);
 	profile_cache_free(core->profiles);
@@ -128,6 +128,10 @@ int core_main(struct core_boot *boot)
 	core.base = event_base_new();
 	core.profiles = profile_cache_new(boot->profiles);
 	core.metrics = metrics_new(boot->restarts);
+	if (core.profiles && boot->client_fd < 0 && !boot->checked && profile_cache_fill(core.profiles, &err) < 0) {
+		log_err(LOG_CRIT, "profile_refused", LOG_NONE, &err);
+		return outcome_exit_status(OUTCOME_SETUP_FAILED);
+	}
 	keeper = core.base ? event_new(core.base, boot->keeper_fd, EV_READ | EV_PERSIST, on_keeper, &core) : NULL;
 	if (!core.profiles || !core.metrics || !keeper || event_add(keeper, NULL) < 0 || sched_open(&core) < 0 || pool_open(&core) < 0 ||
 	    server_open(&core, &err) < 0)

@@ -9,7 +9,7 @@
 #include <sys/queue.h>
 
 struct audit_client;
-struct evconnlistener;
+struct server;
 struct metrics;
 struct pools;
 struct zygote;
@@ -25,8 +25,8 @@ struct core {
 	struct event_base *base;
 	struct profile_cache *profiles;
 	struct metrics *metrics;
+	struct server *server;           /* NULL in a private supervisor */
 	struct audit_client *audit; /* NULL: no log, in a private supervisor */
-	struct evconnlistener *listeners[2]; /* agent, admin; NULL in a private supervisor */
 	LIST_HEAD(, client) clients;
 	LIST_HEAD(, zygote) zygotes;
 	LIST_HEAD(, jail) jails;
@@ -49,6 +49,9 @@ struct core {
 void core_drain(struct core *core);
 /* That, and core leaves when nothing runs any more, or after drain_ms. */
 void core_stop(struct core *core);
+/* Reads configuration and profiles again (through the keeper), checks all, then works with them; or says why not, and
+ * nothing has changed. Blocks meanwhile. What runs ends on what it began with. */
+int core_reload(struct core *core, struct err *err);
 /* A daemon's signals and signs of life; says READY. And their end. */
 int core_life_open(struct core *core, struct err *err);
 void core_life_close(struct core *core);

@@ -2,8 +2,10 @@
  * makes the pairs over which core speaks with it. Of what stands in the log it reads nothing. */
 #include "supervisor/audit.h"
 #include "supervisor/audit_proto.h"
+#include "supervisor/dirs.h"
 #include "supervisor/keeper.h"
 #include "supervisor/log.h"
+#include "supervisor/wire/chain.h"
 
 #include "jail/base/fd.h"
 #include "jail/base/names.h"
@@ -14,11 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 
 /* A look through the largest file that rotation leaves takes a second; a slow disk takes longer. */
@@ -27,8 +26,8 @@
 #define LOCK_MS 10000
 /* It waits so long for a full disk (audit.c), then a little for ourselves. */
 #define END_MS 7000
-/* One that does not read what we tell it is broken, and must not hold us. */
-#define TELL_S 1
+/* While a rotation makes it; never more than that. */
+#define AUDIT_NEW_NAME "audit.new"
 
 static int failed(struct err *err, int code, const char *path, const char *what)
 {
@@ -37,22 +36,25 @@ static int failed(struct err *err, int code, const char *path, const char *what)
 	return -code;
 }
 
+static int dir_refused(const char *path, int e, struct err *err)
+{
+	if (e == EPERM || e == ELOOP || e == ENOTDIR)
+		return failed(err, e, path, "trust the directory (it must be ours, and nobody else's to write)");
+	return failed(err, e, path, "make or open the directory");
+}
+
 int keeper_audit_open(struct keeper *k, struct err *err)
 {
-	const char *state = k->boot->config.state_dir;
-	struct stat st;
+	const char *path = k->boot->config.state_dir;
+	char audit[PATH_MAX + sizeof("/audit")];
 
-	if (mkdir(state, 0755) < 0 && errno != EEXIST)
-		return failed(err, errno, state, "make the directory");
-	_cleanup_close_ int dir = open(state, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (dir < 0 || (mkdirat(dir, "audit", 0700) < 0 && errno != EEXIST))
-		return failed(err, errno, state, "make the audit log's directory in");
-	k->audit_dir = openat(dir, "audit", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (k->audit_dir < 0 || fstat(k->audit_dir, &st) < 0)
-		return failed(err, errno, state, "open the audit log's directory in");
-	if (st.st_uid != geteuid() || (st.st_mode & 077))
-		return failed(err, EPERM, state, "trust the audit log's directory (it must be ours, mode 0700) in");
-	return 0;
+	dirs_make_parents(path);
+	_cleanup_close_ int state = dirs_open_own(AT_FDCWD, path, 0755);
+	if (state < 0)
+		return dir_refused(path, -state, err);
+	snprintf(audit, sizeof(audit), "%s/audit", path);
+	k->audit_dir = dirs_open_own(state, "audit", 0700);
+	return k->audit_dir < 0 ? dir_refused(audit, -k->audit_dir, err) : 0;
 }
 
 /* The youngest file that was put away, or -1 with errno ENOENT. */
@@ -62,26 +64,24 @@ static int before_open(int dir_fd)
 	DIR *dir = own >= 0 ? fdopendir(own) : NULL;
 	char last[NAME_MAX + 1] = "";
 	struct dirent *d;
-	unsigned long long n;
-	int used;
 
 	if (!dir) {
 		fd_close(own);
 		return -1;
 	}
 	while ((d = readdir(dir)))
-		if (sscanf(d->d_name, "audit-%20llu.log%n", &n, &used) == 1 && !d->d_name[used] && strcmp(d->d_name, last) > 0)
+		if (chain_is_old_name(d->d_name) && strcmp(d->d_name, last) > 0)
 			snprintf(last, sizeof(last), "%s", d->d_name);
 	(void)closedir(dir);
 	errno = ENOENT;
 	return last[0] ? openat(dir_fd, last, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
 }
 
-/* audit.log, for one writer. -EAGAIN: another has it. */
-static int log_open_locked(const struct keeper *k, bool fresh)
+/* A log, for one writer. -EAGAIN: another has it. */
+static int log_open_locked(const struct keeper *k, const char *name, bool fresh)
 {
-	_cleanup_close_ int fd = openat(k->audit_dir, AUDIT_LOG_NAME,
-					O_APPEND | O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (fresh ? O_EXCL : 0), 0600);
+	_cleanup_close_ int fd = openat(k->audit_dir, name,
+					O_APPEND | O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | (fresh ? O_EXCL : 0), 0600);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
@@ -95,14 +95,14 @@ static int log_open_locked(const struct keeper *k, bool fresh)
 
 static int files_open(const struct keeper *k, struct audit_boot *boot, int64_t lock_until, struct err *err)
 {
-	while ((boot->log_fd = log_open_locked(k, false)) == -EAGAIN && keeper_now_ms() < lock_until)
+	while ((boot->log_fd = log_open_locked(k, CHAIN_LOG_NAME, false)) == -EAGAIN && keeper_now_ms() < lock_until)
 		(void)poll(NULL, 0, 50);
 	if (boot->log_fd == -EAGAIN)
 		return err_set(err, ERR_HOST, EAGAIN, "audit", "another audit process still writes %.150s/audit/audit.log",
 			       k->boot->config.state_dir);
 	if (boot->log_fd < 0)
 		return failed(err, -boot->log_fd, k->boot->config.state_dir, "write audit/audit.log in");
-	boot->look_fd = openat(k->audit_dir, AUDIT_LOG_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	boot->look_fd = openat(k->audit_dir, CHAIN_LOG_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	boot->before_fd = before_open(k->audit_dir);
 	if (boot->look_fd < 0 || (boot->before_fd < 0 && errno != ENOENT))
 		return failed(err, errno, k->boot->config.state_dir, "read the audit log in");
@@ -125,26 +125,17 @@ static void NORETURN audit_run(const struct keeper *k, struct audit_boot *boot)
 
 static int child_start(struct keeper *k, struct audit_boot *boot, struct err *err)
 {
-	const struct timeval patience = { .tv_sec = TELL_S };
-	int pair[2];
+	_cleanup_close_ int theirs = -1;
+	int r = keeper_child_pair(&k->audit, &theirs, err);
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_set(err, ERR_HOST, errno, "audit", "socketpair: %s", strerror(errno));
-	_cleanup_close_ int ours = pair[0];
-	_cleanup_close_ int theirs = pair[1];
-	(void)setsockopt(ours, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (r < 0)
+		return r;
 	boot->keeper_fd = theirs;
-	fflush(NULL);
 	/* PRIV: the child becomes an id of its own by CAP_SETUID and CAP_SETGID. */
 	pid_t pid = fork();
 	if (pid == 0)
 		audit_run(k, boot);
-	int pidfd = pid < 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
-	if (pidfd < 0)
-		return err_set(err, ERR_HOST, errno, "audit", "cannot start the audit process: %s", strerror(errno));
-	k->audit = (struct keeper_child){ .pid = pid, .pidfd = pidfd, .sock = fd_take(&ours), .started_ms = keeper_now_ms(),
-					  .failures = k->audit.failures };
-	return 0;
+	return keeper_child_forked(&k->audit, pid, "audit", err);
 }
 
 static int audit_start(struct keeper *k, int64_t lock_until, struct err *err)
@@ -166,19 +157,47 @@ static int audit_start(struct keeper *k, int64_t lock_until, struct err *err)
 	return r;
 }
 
+/* A new file under another name first: whatever fails, audit.log is there, or the next start makes one. */
+static int rotate(struct keeper *k, uint64_t number)
+{
+	char old[64];
+	struct stat st;
+	int r = 0;
+
+	if (fstatat(k->audit_dir, CHAIN_LOG_NAME, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	/* Audit is hostile: it may not make a file for each record. */
+	if (st.st_size < (off_t)(k->boot->config.audit_rotate_bytes / 2))
+		return -EPERM;
+	(void)unlinkat(k->audit_dir, AUDIT_NEW_NAME, 0); /* of a rotation that was cut off: nothing was written to it */
+	_cleanup_close_ int fd = log_open_locked(k, AUDIT_NEW_NAME, true);
+	if (fd < 0)
+		return fd;
+	snprintf(old, sizeof(old), CHAIN_OLD_NAME, (unsigned long long)number);
+	if (renameat2(k->audit_dir, CHAIN_LOG_NAME, k->audit_dir, old, RENAME_NOREPLACE) < 0)
+		r = -errno;
+	if (r == 0 && renameat2(k->audit_dir, AUDIT_NEW_NAME, k->audit_dir, CHAIN_LOG_NAME, RENAME_NOREPLACE) < 0) {
+		r = -errno;
+		(void)renameat2(k->audit_dir, old, k->audit_dir, CHAIN_LOG_NAME, RENAME_NOREPLACE);
+	}
+	if (r < 0) {
+		(void)unlinkat(k->audit_dir, AUDIT_NEW_NAME, 0);
+		return r;
+	}
+	(void)fsync(k->audit_dir);
+	return fd_take(&fd);
+}
+
 static void on_rotate(struct keeper *k, uint64_t number)
 {
 	struct audit_ctl say = { .magic = AUDIT_CTL_MAGIC, .kind = AUDIT_FILE, .number = number };
-	char name[64];
-	int fd = -EINVAL;
+	_cleanup_close_ int fd = -EINVAL;
 
-	snprintf(name, sizeof(name), AUDIT_OLD_NAME, (unsigned long long)number);
 	if (number > 0 && number <= AUDIT_NUMBER_MAX)
-		fd = renameat2(k->audit_dir, AUDIT_LOG_NAME, k->audit_dir, name, RENAME_NOREPLACE) < 0 ? -errno : log_open_locked(k, true);
+		fd = rotate(k, number);
 	if (fd < 0)
 		say.err = -fd;
 	(void)fd_send(k->audit.sock, &say, sizeof(say), &fd, fd >= 0 ? 1 : 0);
-	fd_close(fd);
 }
 
 void keeper_audit_msg(struct keeper *k)
@@ -201,7 +220,7 @@ void keeper_audit_msg(struct keeper *k)
 	}
 	if (r != 0) {
 		log_event(LOG_CRIT, "audit_broke_protocol", LOG_NONE, "the audit process broke the protocol; ending it");
-		(void)syscall(SYS_pidfd_send_signal, k->audit.pidfd, SIGKILL, NULL, 0);
+		keeper_child_signal(&k->audit, SIGKILL);
 	}
 	k->audit.sock = fd_close(k->audit.sock);
 	k->audit_ready = false;
@@ -229,18 +248,15 @@ int keeper_audit_start(struct keeper *k, struct err *err)
 
 void keeper_audit_ended(struct keeper *k)
 {
-	siginfo_t info = { 0 };
+	siginfo_t info;
 
-	if (waitid(P_PIDFD, (id_t)k->audit.pidfd, &info, WEXITED | WNOHANG) < 0 || info.si_pid == 0)
+	if (!keeper_child_reap(&k->audit, &info))
 		return;
-	k->audit.pid = 0;
-	k->audit.pidfd = fd_close(k->audit.pidfd);
-	k->audit.sock = fd_close(k->audit.sock);
 	k->audit_ready = false;
-	keeper_end_print(&info, k->audit_why, sizeof(k->audit_why));
-	keeper_again_set(&k->audit);
-	log_event(LOG_ERR, "audit_ended", LOG_FIELDS(LOG_STR("end", k->audit_why), LOG_NUM("failures", k->audit.failures)),
-		  "the audit process ended by itself (%s); another one is started", k->audit_why);
+	snprintf(k->audit_why, sizeof(k->audit_why), "%s", k->audit.end);
+	keeper_child_again(&k->audit);
+	log_event(LOG_ERR, "audit_ended", LOG_FIELDS(LOG_STR("end", k->audit.end), LOG_NUM("failures", k->audit.failures)),
+		  "the audit process ended by itself (%s); another one is started", k->audit.end);
 }
 
 void keeper_audit_again(struct keeper *k)
@@ -252,7 +268,7 @@ void keeper_audit_again(struct keeper *k)
 		return;
 	log_err(LOG_ERR, "audit_not_started", LOG_NONE, &err);
 	k->audit.started_ms = keeper_now_ms();
-	keeper_again_set(&k->audit);
+	keeper_child_again(&k->audit);
 }
 
 int keeper_audit_pair(struct keeper *k, int *ret_fd, struct err *err)
@@ -266,7 +282,7 @@ int keeper_audit_pair(struct keeper *k, int *ret_fd, struct err *err)
 		return err_set(err, ERR_HOST, errno, "audit", "socketpair: %s", strerror(errno));
 	_cleanup_close_ int ours = pair[0];
 	_cleanup_close_ int theirs = pair[1];
-	memcpy(say.text, k->core_why, sizeof(say.text));
+	snprintf(say.text, sizeof(say.text), "%s", k->core.end[0] ? k->core.end : "start");
 	if (fd_send(k->audit.sock, &say, sizeof(say), &theirs, 1) < 0)
 		return err_set(err, ERR_HOST, EAGAIN, "audit", "the audit process does not listen");
 	*ret_fd = fd_take(&ours);

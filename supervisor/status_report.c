@@ -6,6 +6,7 @@
 #include "supervisor/metrics.h"
 #include "supervisor/pool.h"
 #include "supervisor/sched.h"
+#include "supervisor/server.h"
 #include "supervisor/session.h"
 
 #include <unistd.h>
@@ -54,7 +55,7 @@ static void sockets_print(struct core *core, struct jbuf *b)
 		jbuf_text(b, ",");
 		socket_print(core, b, "admin", &c->admin, AUTHORITY_ADMIN);
 	}
-	jbuf_printf(b, "],\"connections\":{\"now\":%u,\"max\":%u}", now, c->connections_max);
+	jbuf_printf(b, "],\"connections\":{\"now\":%u,\"max\":%u}", now, server_connections_max(core));
 }
 
 static void jails_print(struct core *core, struct jbuf *b)
