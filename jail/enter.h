@@ -18,6 +18,8 @@ struct jail_boot {
 	const struct jail_spec *spec; /* a mapping of its own, which the child unmaps before it parks */
 	int fds[ZSPAWN_FDS]; /* as received with SPAWN */
 	int null_fd;         /* /dev/null, stands in for stdin until there is a root to open one from */
+	int groups[ZYGOTE_GROUP_FDS]; /* where it enters its control groups */
+	unsigned group_count; /* 0: the keeper moves it */
 	bool core_piped;     /* the host hands core dumps to a program or a socket, not to a file */
 };
 

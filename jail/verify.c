@@ -48,7 +48,8 @@ static void holds(enum layer layer, const char *op, bool so)
 
 static void verify_fds(struct layer_state *st)
 {
-	refused(LAYER_FDS, "verify: descriptor above the declared", fcntl(JAIL_FD_STATUS + 1, F_GETFD), EBADF, EBADF);
+	for (int fd = JAIL_FDS; fd <= JAIL_FDS + ZYGOTE_GROUP_FDS; fd++)
+		refused(LAYER_FDS, "verify: descriptor above the declared", fcntl(fd, F_GETFD), EBADF, EBADF);
 	proven(st, LAYER_FDS);
 }
 

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -30,7 +31,7 @@ struct dirent_raw {
 
 static bool fd_declared(const struct zygote *zy, int fd, const int *extra, unsigned extra_count)
 {
-	if (fd <= 2 || fd == ZYGOTE_FD_CONTROL || fd == ZYGOTE_FD_LIFELINE || fd == zy->proc_fd || fd == zy->fds_fd ||
+	if (fd <= 2 || fd == ZYGOTE_FD_CONTROL || fd == ZYGOTE_FD_LIFELINE || fd == ZYGOTE_FD_GROUPS || fd == zy->proc_fd || fd == zy->fds_fd ||
 	    fd == zy->root_fd || fd == zy->newroot_fd)
 		return true;
 	for (unsigned i = 0; i < extra_count; i++)
@@ -140,17 +141,39 @@ static bool core_is_piped(const struct zygote *zy)
 	return fd_read_file_at(zy->proc_fd, "sys/kernel/core_pattern", pattern, sizeof(pattern)) <= 0 || pattern[0] == '|' || pattern[0] == '@';
 }
 
-static void child_start(struct zygote *zy, int fds[ZSPAWN_FDS])
+/* fds: those of SPAWN, then those of the groups. */
+static void child_start(struct zygote *zy, const int *fds, unsigned group_count)
 {
 	struct jail_boot boot = { .spec = zy->spec,
 				  .null_fd = zy->null_fd,
+				  .group_count = group_count,
 				  .core_piped = core_is_piped(zy) };
 
 	memcpy(boot.fds, fds, sizeof(boot.fds));
+	memcpy(boot.groups, fds + ZSPAWN_FDS, group_count * sizeof(int));
 	jail_enter(&boot);
 }
 
-static int child_make(struct zygote *zy, const struct zygote_msg *msg, int fds[ZSPAWN_FDS], uint64_t *ret_ns)
+/* The keeper sent it before core could ask for this jail; what it sent for jails that were given up lies before it. */
+static int groups_take(uint64_t id, int fds[ZYGOTE_GROUP_FDS], unsigned *ret_count)
+{
+	struct zygote_groups msg;
+	unsigned n = 0;
+
+	while (id && fd_recv(ZYGOTE_FD_GROUPS, &msg, sizeof(msg), fds, ZYGOTE_GROUP_FDS, &n, MSG_DONTWAIT) == 1) {
+		if (msg.magic != ZYGOTE_MAGIC || msg.count != n)
+			_exit(1);
+		if (msg.id == id) {
+			*ret_count = n;
+			return 0;
+		}
+		for (unsigned i = 0; i < n; i++)
+			fds[i] = fd_close(fds[i]);
+	}
+	return id ? -EPROTO : 0;
+}
+
+static int child_make(struct zygote *zy, const struct zygote_msg *msg, const int *fds, unsigned group_count, uint64_t *ret_ns)
 {
 	struct zygote_child *child = &zy->children[msg->slot];
 	int pidfd = -1, saved, r;
@@ -164,7 +187,7 @@ static int child_make(struct zygote *zy, const struct zygote_msg *msg, int fds[Z
 	zy->net_ready = false;
 	pid = fork_jail(&pidfd);
 	if (pid == 0)
-		child_start(zy, fds);
+		child_start(zy, fds, group_count);
 	saved = errno;
 	*ret_ns = now_ns() - begin;
 	python_after_fork_parent();
@@ -195,17 +218,18 @@ const char *zygote_net_ahead(struct zygote *zy)
 void zygote_spawn(struct zygote *zy, const struct zygote_msg *msg, int fds[ZSPAWN_FDS])
 {
 	struct zygote_msg answer = { .magic = ZYGOTE_MAGIC, .kind = ZY_SPAWNED, .seq = msg->seq, .slot = msg->slot };
-	int r;
+	int all[ZSPAWN_FDS + ZYGOTE_GROUP_FDS];
+	unsigned group_count = 0;
+	int r = groups_take(msg->groups, all + ZSPAWN_FDS, &group_count);
 
+	memcpy(all, fds, ZSPAWN_FDS * sizeof(int));
 	/* An undeclared descriptor would be in every jail from now on: nothing that this zygote makes can be trusted. */
-	if (zygote_fds_check(zy, fds, ZSPAWN_FDS))
+	if (zygote_fds_check(zy, all, ZSPAWN_FDS + group_count))
 		_exit(1);
-	if (zy->children[msg->slot].pidfd >= 0)
-		r = -EBUSY;
-	else
-		r = child_make(zy, msg, fds, &answer.fork_ns);
-	for (unsigned i = 0; i < ZSPAWN_FDS; i++)
-		fds[i] = fd_close(fds[i]);
+	if (r == 0)
+		r = zy->children[msg->slot].pidfd >= 0 ? -EBUSY : child_make(zy, msg, all, group_count, &answer.fork_ns);
+	for (unsigned i = 0; i < ZSPAWN_FDS + group_count; i++)
+		all[i] = fd_close(all[i]);
 	answer.err = -r;
 	zygote_send(&answer, &zy->children[msg->slot].pidfd, r < 0 ? 0 : 1);
 	/* Off the path: core is busy with the new jail. If it fails, the next spawn tries again and says so. */

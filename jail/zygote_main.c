@@ -1,5 +1,5 @@
 /* The zygote, from exec to loop, top to bottom. It starts as PID 1 of fresh
- * user, PID, mount, net, IPC and UTS namespaces, 0:0 inside, with three
+ * user, PID, mount, net, IPC and UTS namespaces, 0:0 inside, with four
  * descriptors (enum zygote_fd) and nothing else. No byte of a client ever enters it. */
 #include "jail/base/fd.h"
 #include "jail/python.h"
@@ -31,10 +31,10 @@ static void fds_settle(struct zygote *zy)
 {
 	struct stat st;
 
-	for (int fd = ZYGOTE_FD_CONTROL; fd <= ZYGOTE_FD_LIFELINE; fd++)
+	for (int fd = ZYGOTE_FD_CONTROL; fd <= ZYGOTE_FD_GROUPS; fd++)
 		if (fstat(fd, &st) < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
 			zygote_fail(LAYER_FDS, "inherited descriptor", errno, NULL);
-	if (close_range(ZYGOTE_FD_LIFELINE + 1, ~0u, 0) < 0)
+	if (close_range(ZYGOTE_FD_GROUPS + 1, ~0u, 0) < 0)
 		zygote_fail(LAYER_FDS, "close_range", errno, NULL);
 	for (int fd = 0; fd <= 2; fd++)
 		(void)close(fd);

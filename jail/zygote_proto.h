@@ -7,6 +7,8 @@
  *   core -> zygote  SPAWN     fds: ZSPAWN_FDS    -> SPAWNED, fd: pidfd   (or SPAWNED with err)
  *   core -> zygote  INSPECT                      -> INSPECTED, fds: seccomp listener, O_PATH of /tmp
  *   zygote -> core  EXITED                       raw wait status of a jail's PID 1
+ *   keeper -> zygote  (ZYGOTE_FD_GROUPS) struct zygote_groups, fds: where the next jail of that id enters its control groups itself.
+ *                   Not through core: who holds one may put any process into that group.
  */
 #ifndef BRIG_JAIL_ZYGOTE_PROTO_H
 #define BRIG_JAIL_ZYGOTE_PROTO_H
@@ -20,6 +22,16 @@ enum zygote_fd {
 	ZYGOTE_FD_CONTROL = 3,  /* SEQPACKET to core */
 	ZYGOTE_FD_SPEC = 4,     /* sealed memfd, struct jail_spec */
 	ZYGOTE_FD_LIFELINE = 5, /* read end of a pipe whose only writer is the keeper; hang-up: die */
+	ZYGOTE_FD_GROUPS = 6,   /* SEQPACKET from the keeper, which never reads it */
+};
+
+/* One for each v1 hierarchy that a group may have a directory in. */
+#define ZYGOTE_GROUP_FDS 4
+
+struct zygote_groups {
+	uint32_t magic; /* ZYGOTE_MAGIC */
+	uint32_t count; /* of descriptors */
+	uint64_t id;    /* as in SPAWN; only grows */
 };
 
 /* Descriptors of a jail, by number, from the fds layer on. */
@@ -30,6 +42,7 @@ enum jail_fd {
 	JAIL_FD_REQUEST = 3, /* read end: struct request_head, body, arguments; closed before the tool runs */
 	JAIL_FD_RESULT = 4,  /* write end: one result frame (jail/frame.h) */
 	JAIL_FD_STATUS = 5,  /* gone before the request is read */
+	JAIL_FDS,            /* from here on: files of its control groups, gone once it entered them */
 };
 
 /* Order of the descriptors in SPAWN. */
@@ -46,6 +59,7 @@ struct zygote_msg {
 	uint32_t kind;        /* enum zygote_kind */
 	uint64_t seq;         /* SPAWN and its answers: chosen by core, unique in the zygote's life */
 	uint32_t slot;        /* SPAWN: 0..LIMIT_SLOTS-1; selects the jail's host ids */
+	uint64_t groups;      /* SPAWN: id of the struct zygote_groups that is for this jail; 0: the keeper moves it */
 	int32_t err;          /* SPAWNED, INSPECTED, START_FAILED: errno or 0 */
 	int32_t listener_fd;  /* INSPECT: number inside the jail */
 	uint32_t namespaces;  /* INSPECTED: 1u << enum ns_bit, read from /proc/PID/ns */

@@ -43,7 +43,7 @@ struct cgroup *cgroup_alloc(struct cgroup_host *host)
 		return NULL;
 	cg->host = host;
 	cg->ops = host->kind == CGROUP_V2 ? &cgroup_v2_ops : host->kind == CGROUP_V1 ? &cgroup_v1_ops : NULL;
-	cg->peak_fd = -1;
+	cg->peak_fd = cg->init_fd = -1;
 	for (int i = 0; i < CGROUP_DIRS; i++)
 		cg->dir[i] = -1;
 	for (int i = 0; i < CGROUP_FILES; i++)
@@ -58,6 +58,7 @@ void cgroup_close(struct cgroup *cg)
 	for (int i = 0; i < CGROUP_FILES; i++)
 		fd_close(cg->file[i]);
 	fd_close(cg->peak_fd);
+	fd_close(cg->init_fd);
 	free(cg);
 }
 
@@ -128,7 +129,6 @@ static int joined_count(const struct cgroup *cg, pid_t pid)
 int cgroup_join(struct cgroup *cg, int pidfd, pid_t pid, struct err *err)
 {
 	char text[24];
-	int want = 0;
 
 	if (!cg->ops)
 		return 0;
@@ -140,14 +140,60 @@ int cgroup_join(struct cgroup *cg, int pidfd, pid_t pid, struct err *err)
 		int r = fd_write_file_at(cg->dir[i], "cgroup.procs", text);
 		if (r < 0)
 			return err_set(err, ERR_HOST, -r, "cgroup", "cannot move the jail into its control group: %s", strerror(-r));
-		want++;
 	}
+	return cgroup_prove(cg, pidfd, pid, err);
+}
+
+/* PID 1 of a PID namespace below ours: the last of its numbers, from the outermost namespace inwards. */
+static bool is_namespace_init(pid_t pid)
+{
+	char path[48], text[4096], *numbers, *end;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	if (fd_read_file_at(AT_FDCWD, path, text, sizeof(text)) < 0 || !(numbers = strstr(text, "\nNSpid:")) ||
+	    !(end = strchr(numbers + 1, '\n')))
+		return false;
+	*end = '\0';
+	return strcmp(strrchr(numbers, '\t'), "\t1") == 0;
+}
+
+int cgroup_prove(struct cgroup *cg, int pidfd, pid_t pid, struct err *err)
+{
+	int want = 0;
+
+	if (!cg->ops)
+		return 0;
+	for (int i = 0; i < CGROUP_DIRS; i++)
+		want += cg->dir[i] >= 0;
 	if (joined_count(cg, pid) != want)
 		return err_set(err, ERR_HOST, EIO, "cgroup", "the jail is not in all of its %d control groups", want);
 	/* A number is only a name: not reaped until now means that it was the same process all along. */
 	if (syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) < 0)
 		return err_set(err, ERR_HOST, errno, "cgroup", "the jail ended while it was moved");
+	if (cg->init_fd < 0 && cg->ops == &cgroup_v1_ops && is_namespace_init(pid))
+		cg->init_fd = fcntl(pidfd, F_DUPFD_CLOEXEC, 3);
 	return 0;
+}
+
+unsigned cgroup_enter_open(const struct cgroup *cg, int *fds, unsigned max)
+{
+	unsigned n = 0;
+
+	/* cgroup2 takes single threads only within one threaded subtree. */
+	if (cg->ops != &cgroup_v1_ops)
+		return 0;
+	for (int i = 0; i < CGROUP_DIRS; i++) {
+		if (cg->dir[i] < 0)
+			continue;
+		int fd = n < max ? openat(cg->dir[i], "tasks", O_WRONLY | O_CLOEXEC) : -1;
+		if (fd < 0) {
+			while (n > 0)
+				fd_close(fds[--n]);
+			return 0;
+		}
+		fds[n++] = fd;
+	}
+	return n;
 }
 
 int cgroup_begin(struct cgroup *cg, struct err *err)
@@ -214,7 +260,11 @@ int cgroup_kill(struct cgroup *cg)
 	/* PRIV: kills every member of a group of ours. Needs 5.14. */
 	if (cg->dir[CGROUP_DIR_V2] >= 0 && fd_write_file_at(cg->dir[CGROUP_DIR_V2], "cgroup.kill", "1") == 0)
 		return 0;
-	kill_members(cg);
+	/* PRIV: the jail's PID 1, held since it joined; the kernel kills all others of its PID namespace, and lets none be born. */
+	if (cg->init_fd >= 0)
+		(void)syscall(SYS_pidfd_send_signal, cg->init_fd, SIGKILL, NULL, 0);
+	else
+		kill_members(cg);
 	return 0;
 }
 
@@ -273,7 +323,7 @@ int cgroup_free(struct cgroup **ptr, unsigned wait_ms, struct cgroup_usage *ret_
 			cgroup_read(cg, ret_usage);
 		if (!empty)
 			return -EBUSY;
-		/* The last member may still be on its way out of a v1 hierarchy when the v2 leaf says empty. */
+		/* The last member may still be on its way out of one v1 hierarchy when it has left another. */
 		for (group_rmdir(cg); !group_gone(cg); group_rmdir(cg)) {
 			if (now_ms() >= deadline)
 				return -EBUSY;

@@ -2,8 +2,8 @@
  *
  * One interface, two back-ends, chosen once at start (struct cgroup_host):
  * cgroup2 where memory, pids and cpu can be had there (cgroup_v2.c), else the
- * v1 hierarchies of a hybrid host (cgroup_v1.c, killing by the v2 leaf's
- * cgroup.kill where there is one, else by the jail's PID 1). Only the keeper
+ * v1 hierarchies of a hybrid host (cgroup_v1.c, killing by the
+ * jail's PID 1). Only the keeper
  * calls this. Sources: Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/.
  *
  * A cgroup directory lives for exactly one call. It is named
@@ -41,7 +41,7 @@ struct cgroup_usage {
 };
 
 /* Index of the hierarchies that a group has a directory in. Under CGROUP_V2 only
- * the first is used; under CGROUP_V1 it is the (controller-less) v2 leaf. */
+ * the first is used, under CGROUP_V1 the others. */
 enum cgroup_dir { CGROUP_DIR_V2, CGROUP_DIR_MEMORY, CGROUP_DIR_PIDS, CGROUP_DIR_CPU, CGROUP_DIR_CPUACCT, CGROUP_DIRS };
 
 /* What the supervisor may use here, found once at start. */
@@ -80,6 +80,11 @@ int cgroup_new(struct cgroup_host *host, unsigned slot, const struct cgroup_limi
 	       struct err *err);
 /* Moves the process; pidfd proves that pid still is who it was. */
 int cgroup_join(struct cgroup *cg, int pidfd, pid_t pid, struct err *err);
+/* v1: opens the files by which a process enters by itself, "0" written by its only thread: much cheaper than being moved. Returns
+ * how many, all that it has to use; 0 where it cannot be done so. */
+unsigned cgroup_enter_open(const struct cgroup *cg, int *fds, unsigned max);
+/* That the process did, by the kernel's word. Where it is PID 1 of a namespace, killing it is the way to kill all. */
+int cgroup_prove(struct cgroup *cg, int pidfd, pid_t pid, struct err *err);
 int cgroup_begin(struct cgroup *cg, struct err *err);
 int cgroup_read(struct cgroup *cg, struct cgroup_usage *usage);
 /* SIGKILL to all members; frozen, stopped and double-forked ones too. */

@@ -86,11 +86,12 @@ bool cgroup_v1_open(struct cgroup_host *host)
 		return false;
 	char kept[sizeof(host->why)];
 	snprintf(kept, sizeof(kept), "%s", host->why);
-	int leaf = v1_base(NULL, host), acct = -1;
-	if (leaf < 0 && faccessat(host->base[CGROUP_DIR_CPU], "cpuacct.usage", F_OK, 0) < 0)
+	/* No leaf in a cgroup2 hierarchy without controllers: it would add cgroup.kill, which the jail's PID 1 does as well, and cost
+	 * a move from outside (jail/enter.c). */
+	int acct = -1;
+	if (faccessat(host->base[CGROUP_DIR_CPU], "cpuacct.usage", F_OK, 0) < 0)
 		acct = v1_base("cpuacct", host);
-	snprintf(host->why, sizeof(host->why), "%s", kept); /* neither is needed to enforce anything */
-	host->base[CGROUP_DIR_V2] = leaf < 0 ? -1 : leaf;
+	snprintf(host->why, sizeof(host->why), "%s", kept); /* not needed to enforce anything */
 	host->base[CGROUP_DIR_CPUACCT] = acct < 0 ? -1 : acct;
 	return true;
 }

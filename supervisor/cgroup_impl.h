@@ -29,6 +29,7 @@ struct cgroup {
 	int dir[CGROUP_DIRS];
 	bool is_view;
 	int file[CGROUP_FILES]; /* of a view; else -1 */
+	int init_fd; /* pidfd of the jail's PID 1, where no cgroup.kill does it */
 	int peak_fd; /* v2: the open memory.peak whose reset only this descriptor sees */
 	bool peak_reset;
 	uint64_t cpu_base_us;

@@ -1,5 +1,4 @@
-/* v1 back-end for hybrid hosts: one directory per hierarchy, and the
- * controller-less v2 leaf (where there is one) for killing and CPU accounting. */
+/* v1 back-end for hybrid hosts: one directory per hierarchy. */
 #include "jail/base/fd.h"
 #include "supervisor/cgroup_impl.h"
 
@@ -56,11 +55,11 @@ static int v1_limit(struct cgroup *cg, const struct cgroup_limits *limits, struc
 	return r;
 }
 
-/* The v2 leaf counts to the microsecond; cpuacct may be mounted alone or together with cpu. */
+/* cpuacct may be mounted alone or together with cpu. */
 static int cpu_read(struct cgroup *cg, uint64_t *ret_us)
 {
 	static const enum cgroup_dir acct[] = { CGROUP_DIR_CPUACCT, CGROUP_DIR_CPU };
-	int r = cgroup_file_key(cg, CGROUP_FILE_CPU_STAT, CGROUP_DIR_V2, "cpu.stat", "usage_usec", ret_us);
+	int r = -ENOENT;
 
 	for (size_t i = 0; i < ARRAY_LEN(acct) && r == -ENOENT; i++) {
 		uint64_t ns;

@@ -257,6 +257,7 @@ static int make_cgroup(struct jail *j, struct err *err)
 	struct core_boot *boot = j->core->boot;
 	struct keeper_msg msg = { .kind = KP_CGROUP_NEW,
 				  .slot = j->slot,
+				  .gen = j->zygote->gen,
 				  .limits = { l->memory_bytes, l->pids, l->cpu_quota_pct } };
 	struct keeper_reply reply;
 	int r = keeper_ask(boot->keeper_fd, &msg, -1, &reply, NULL, 0, err);
@@ -266,6 +267,7 @@ static int make_cgroup(struct jail *j, struct err *err)
 		return r;
 	}
 	j->has_cgroup = true;
+	j->groups = reply.groups;
 	j->receipt.cgroup = (enum cgroup_kind)(reply.cgroup_kind <= CGROUP_V2 ? reply.cgroup_kind : CGROUP_NONE);
 	if ((reply.controllers & CGROUP_ALL) == CGROUP_ALL)
 		return 0;
@@ -377,15 +379,14 @@ int jail_spawn(struct zygote *z, jail_fn fn, void *arg, struct jail **ret, struc
 	j->spawn_ns = core_now_ns();
 	timer_set(j, SETUP_MAX_S * 1000);
 	*ret = j;
-	/* The zygote clones while the keeper makes the group; the child waits for GO. */
-	if (z->state == ZYGOTE_READY)
-		jail_zygote_changed(z);
 	r = make_cgroup(j, err);
 	if (r < 0) {
 		*ret = NULL;
 		jail_abandon(j);
 		return r;
 	}
+	if (z->state == ZYGOTE_READY)
+		jail_zygote_changed(z);
 	return 0;
 }
 

@@ -38,6 +38,7 @@ struct jail {
 	uint64_t seq;
 	unsigned slot;
 	bool has_slot, has_cgroup;
+	uint64_t groups;       /* it enters its control groups by itself, with what the keeper gave the zygote under this id; 0: it is moved */
 	bool pooled;           /* the pool's: waits, or will, for a call that is not there yet */
 	int pidfd;
 	pid_t pid;             /* valid while pidfd is held and not reaped */

@@ -45,6 +45,8 @@ static void on_spawned(struct jail *j, const struct zygote_msg *msg, int *pidfd)
 	/* It enters its layers while the keeper moves it; JOINED lets it go past the one that must come after. */
 	if (fd_send(j->status_fd, &go, sizeof(go), NULL, 0) < 0) {
 		jail_fail_text(j, LAYER_PID, EPIPE, "the jail left before it entered its layers");
+	} else if (j->groups) {
+		return;
 	} else if (keeper_ask_slot(j->core->boot->keeper_fd, KP_CGROUP_JOIN, j->slot, j->pidfd, &reply, &err) < 0) {
 		jail_drain_status(j); /* gone already? Then it said why */
 		jail_fail(j, LAYER_CGROUP, &err);
@@ -175,7 +177,7 @@ void jail_zygote_changed(struct zygote *z)
 		if (j->zygote != z)
 			continue;
 		if (z->state == ZYGOTE_READY && j->state == JAIL_WAITING) {
-			struct zygote_msg msg = { .kind = ZY_SPAWN, .seq = j->seq, .slot = j->slot };
+			struct zygote_msg msg = { .kind = ZY_SPAWN, .seq = j->seq, .slot = j->slot, .groups = j->groups };
 			int fds[ZSPAWN_FDS];
 
 			memcpy(fds, j->child_fds, sizeof(fds));
@@ -203,6 +205,8 @@ void jail_zygote_changed(struct zygote *z)
 static void on_locked(struct jail *j, const struct status_rec *rec)
 {
 	struct zygote_msg msg = { .kind = ZY_INSPECT, .seq = j->seq, .listener_fd = rec->listener_fd };
+	struct keeper_reply reply;
+	struct err err;
 
 	if (rec->degraded & ~j->zygote->spec->best_effort) {
 		jail_fail_text(j, LAYER_USER, EPROTO, "a layer is missing that the profile requires");
@@ -212,6 +216,10 @@ static void on_locked(struct jail *j, const struct status_rec *rec)
 	j->receipt.landlock_abi = rec->landlock_abi;
 	j->state = JAIL_LOCKED;
 	zygote_send(j->zygote, &msg, NULL, 0);
+	/* The jail says that it entered its groups; the keeper sees. */
+	if (j->groups && j->state == JAIL_LOCKED &&
+	    keeper_ask_slot(j->core->boot->keeper_fd, KP_CGROUP_PROVE, j->slot, j->pidfd, &reply, &err) < 0)
+		jail_fail(j, LAYER_CGROUP, &err);
 }
 
 static void on_parked(struct jail *j, const struct status_rec *rec)

@@ -54,6 +54,7 @@ struct keeper {
 	struct cgroup *slots[LIMIT_SLOTS];
 	struct zygote zygotes[KEEPER_ZYGOTES]; /* pidfd -1: free */
 	uint32_t last_gen;
+	uint64_t last_groups; /* id of a struct zygote_groups */
 	int lifeline[2]; /* nobody ever writes; the kernel closes [1] with us */
 	int image_fd, signal_fd;
 	sigset_t mask;   /* as we were started */

@@ -7,7 +7,9 @@
  *   ZYGOTE_START  fd: sealed spec    -> fd: core's end of the zygote's control socket, where READY or what stopped it
  *                                    comes later; EUSERS: as many run as may, or were killed and still die
  *   ZYGOTE_STOP                      kills the zygote of `gen` and all its jails; it is reaped when it is dead
- *   CGROUP_NEW    slot, limits       -> back-end, which controllers hold
+ *   CGROUP_NEW    slot, limits, gen  -> back-end, which controllers hold; groups: id of the files that went to that zygote, with
+ *                                    which the jail enters by itself (v1), else 0
+ *   CGROUP_PROVE  slot, fd: pidfd    that process (checked as for JOIN) entered by itself, or it refuses
  *   CGROUP_JOIN   slot, fd: pidfd    the keeper moves that process (a child of the zygote's PID namespace, or it refuses)
  *   CGROUP_BEGIN  slot               usage counts from here (peak reset where the kernel can) -> view, fds: what it says
  *   CGROUP_READ   slot               -> usage
@@ -48,6 +50,7 @@ enum keeper_kind {
 	KP_RELOAD,
 	KP_RELOAD_DONE,
 	KP_RELOAD_REFUSED,
+	KP_CGROUP_PROVE,
 };
 
 #define CORE_ALIVE_MS 5000
@@ -57,7 +60,7 @@ enum keeper_kind {
 struct keeper_msg {
 	uint32_t magic;
 	uint32_t kind;
-	uint32_t gen;  /* ZYGOTE_*: generation, chosen by core, only grows */
+	uint32_t gen;  /* ZYGOTE_*: generation, chosen by core, only grows; CGROUP_NEW: whose jail the group is for */
 	uint32_t slot; /* CGROUP_*: 0..LIMIT_SLOTS-1 */
 	struct cgroup_limits limits; /* CGROUP_NEW */
 };
@@ -68,6 +71,7 @@ struct keeper_reply {
 	int32_t err; /* 0 or errno */
 	uint32_t cgroup_kind;    /* CGROUP_NEW: enum cgroup_kind */
 	uint32_t controllers;    /* CGROUP_NEW: enum cgroup_controller bits that hold */
+	uint64_t groups;         /* CGROUP_NEW */
 	struct cgroup_usage usage; /* CGROUP_READ, CGROUP_DEL */
 	struct cgroup_view view;   /* CGROUP_BEGIN */
 	int32_t pid;             /* ZYGOTE_START, AUDIT: of that process; only for people to look at */

@@ -3,6 +3,7 @@
  * asks in vain gets an errno. */
 #include "jail/base/fd.h"
 #include "jail/spec.h"
+#include "jail/zygote_proto.h"
 #include "supervisor/keeper.h"
 #include "supervisor/keeper_proto.h"
 #include "supervisor/log.h"
@@ -100,6 +101,25 @@ static int on_zygote_stop(struct keeper *k, struct request *q)
 	return 0;
 }
 
+/* PRIV: files that we opened, so that our rights count, go to a zygote of ours, which reads no byte of core's or a client's, and
+ * with it to one jail, which closes them before it runs anything but our own code. 0: it is moved by us. */
+static uint64_t groups_lend(struct keeper *k, const struct keeper_msg *msg)
+{
+	struct zygote_groups note = { .magic = ZYGOTE_MAGIC, .id = ++k->last_groups };
+	int i = zygote_find(k, msg->gen), fds[ZYGOTE_GROUP_FDS];
+	uint64_t id = 0;
+
+	if (i < 0)
+		return 0;
+	note.count = cgroup_enter_open(k->slots[msg->slot], fds, ARRAY_LEN(fds));
+	/* Full, because many jails were given up in a row: this one is moved. */
+	if (note.count > 0 && fd_send(k->zygotes[i].groups, &note, sizeof(note), fds, note.count) == 0)
+		id = note.id;
+	for (unsigned n = 0; n < note.count; n++)
+		fd_close(fds[n]);
+	return id;
+}
+
 static int on_cgroup_new(struct keeper *k, struct request *q)
 {
 	const struct cgroup_limits *l = &q->msg->limits;
@@ -111,7 +131,10 @@ static int on_cgroup_new(struct keeper *k, struct request *q)
 		return err_set(q->err, ERR_CALLER, EINVAL, "cgroup", "limits out of range");
 	q->reply->cgroup_kind = k->host.kind;
 	q->reply->controllers = k->host.controllers;
-	return cgroup_new(&k->host, q->msg->slot, l, &k->slots[q->msg->slot], q->err);
+	int r = cgroup_new(&k->host, q->msg->slot, l, &k->slots[q->msg->slot], q->err);
+	if (r == 0)
+		q->reply->groups = groups_lend(k, q->msg);
+	return r;
 }
 
 /* Only what a zygote of ours cloned itself: its parent is one of them. */
@@ -130,7 +153,7 @@ static bool is_zygote_child(const struct keeper *k, pid_t pid)
 	return false;
 }
 
-static int on_cgroup_join(struct keeper *k, struct request *q)
+static int jail_pid(const struct keeper *k, struct request *q, pid_t *ret)
 {
 	pid_t pid = pidfd_pid(q->fd);
 
@@ -140,7 +163,24 @@ static int on_cgroup_join(struct keeper *k, struct request *q)
 		return err_set(q->err, ERR_HOST, ESRCH, "cgroup", "the jail has ended");
 	if (pid == 0 || !is_zygote_child(k, pid))
 		return err_set(q->err, ERR_BUG, EPERM, "cgroup", "that process is no child of a zygote");
-	return cgroup_join(k->slots[q->msg->slot], q->fd, pid, q->err);
+	*ret = pid;
+	return 0;
+}
+
+static int on_cgroup_join(struct keeper *k, struct request *q)
+{
+	pid_t pid;
+	int r = jail_pid(k, q, &pid);
+
+	return r ? r : cgroup_join(k->slots[q->msg->slot], q->fd, pid, q->err);
+}
+
+static int on_cgroup_prove(struct keeper *k, struct request *q)
+{
+	pid_t pid;
+	int r = jail_pid(k, q, &pid);
+
+	return r ? r : cgroup_prove(k->slots[q->msg->slot], q->fd, pid, q->err);
 }
 
 static int on_cgroup_begin(struct keeper *k, struct request *q)
@@ -230,6 +270,7 @@ static const struct handler {
 	[KP_ZYGOTE_START] = { on_zygote_start, 1, 1, NEEDS_NOTHING, false },
 	[KP_ZYGOTE_STOP] = { on_zygote_stop, 0, 0, NEEDS_NOTHING, false },
 	[KP_CGROUP_NEW] = { on_cgroup_new, 0, 0, NEEDS_SLOT, false },
+	[KP_CGROUP_PROVE] = { on_cgroup_prove, 1, 0, NEEDS_GROUP },
 	[KP_CGROUP_JOIN] = { on_cgroup_join, 1, 0, NEEDS_GROUP, false },
 	[KP_CGROUP_BEGIN] = { on_cgroup_begin, 0, 0, NEEDS_GROUP, false },
 	[KP_CGROUP_READ] = { on_cgroup_read, 0, 0, NEEDS_GROUP, false },

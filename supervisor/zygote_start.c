@@ -23,7 +23,7 @@
 #define STOP_WAIT_MS 5000
 
 struct child_args {
-	int image_fd, spec_fd, control_fd, sync_fd; /* sync: one byte comes once the maps are written */
+	int image_fd, spec_fd, control_fd, groups_fd, sync_fd; /* sync: one byte comes once the maps are written */
 	const int *lifeline;
 	char title[32];
 };
@@ -52,7 +52,7 @@ static void child_check_lifeline(int fd)
 static void child_place_fds(struct child_args *a)
 {
 	enum { HIGH = 32 };
-	int *const from[] = { &a->control_fd, &a->spec_fd, &a->image_fd };
+	int *const from[] = { &a->control_fd, &a->spec_fd, &a->image_fd, &a->groups_fd };
 	int lifeline = fcntl(a->lifeline[0], F_DUPFD_CLOEXEC, HIGH);
 
 	for (size_t i = 0; i < ARRAY_LEN(from); i++) {
@@ -67,10 +67,10 @@ static void child_place_fds(struct child_args *a)
 	/* Standard error stays the keeper's: a zygote that cannot even start Python has no other voice. Jails get
 	 * their own. */
 	if (dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 || dup2(a->control_fd, ZYGOTE_FD_CONTROL) < 0 ||
-	    dup2(a->spec_fd, ZYGOTE_FD_SPEC) < 0 || dup2(lifeline, ZYGOTE_FD_LIFELINE) < 0)
+	    dup2(a->spec_fd, ZYGOTE_FD_SPEC) < 0 || dup2(lifeline, ZYGOTE_FD_LIFELINE) < 0 || dup2(a->groups_fd, ZYGOTE_FD_GROUPS) < 0)
 		child_die(a->control_fd, "dup2");
 	/* Everything else is the keeper's: locks, cgroups, other zygotes. The image stays until exec closes it. */
-	if (close_range(ZYGOTE_FD_LIFELINE + 1, (unsigned)a->image_fd - 1, 0) < 0 || close_range((unsigned)a->image_fd + 1, ~0u, 0) < 0)
+	if (close_range(ZYGOTE_FD_GROUPS + 1, (unsigned)a->image_fd - 1, 0) < 0 || close_range((unsigned)a->image_fd + 1, ~0u, 0) < 0)
 		child_die(ZYGOTE_FD_CONTROL, "close_range");
 }
 
@@ -170,13 +170,18 @@ static void clone_hint(struct err *err, int code)
 int zygote_start(struct zygote *ret, const struct lane *lane, int image_fd, int spec_fd, int control_fd,
 		 const int lifeline[2], uint32_t gen, struct err *err)
 {
-	int sync[2] = { -1, -1 }, pidfd = -1;
+	int sync[2] = { -1, -1 }, groups[2] = { -1, -1 }, pidfd = -1;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sync) < 0)
 		return err_set(err, ERR_HOST, errno, "zygote", "socketpair: %s", strerror(errno));
 	_cleanup_close_ int ours = sync[0];
 	_cleanup_close_ int theirs = sync[1];
-	struct child_args args = { image_fd, spec_fd, control_fd, theirs, lifeline, "" };
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, groups) < 0)
+		return err_set(err, ERR_HOST, errno, "zygote", "socketpair: %s", strerror(errno));
+	_cleanup_close_ int our_groups = groups[0];
+	_cleanup_close_ int their_groups = groups[1];
+	(void)fd_nonblock(our_groups); /* one that takes nothing must not hold the keeper */
+	struct child_args args = { image_fd, spec_fd, control_fd, their_groups, theirs, lifeline, "" };
 	snprintf(args.title, sizeof(args.title), "zygote: gen %u", gen);
 
 	pid_t pid = zygote_clone(&pidfd);
@@ -191,7 +196,7 @@ int zygote_start(struct zygote *ret, const struct lane *lane, int image_fd, int 
 		child_run(&args, lane->ranged);
 	}
 	theirs = fd_close(theirs);
-	*ret = (struct zygote){ gen, pid, pidfd };
+	*ret = (struct zygote){ gen, pid, pidfd, fd_take(&our_groups) };
 	int r = proc_write(pid, "oom_score_adj", ZYGOTE_OOM_SCORE_ADJ, err);
 	if (r == 0)
 		r = maps_write(pid, lane, err);
@@ -210,7 +215,7 @@ bool zygote_reap(struct zygote *zygote)
 		return true;
 	if (waitid(P_PIDFD, (id_t)zygote->pidfd, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0)
 		return false;
-	*zygote = (struct zygote){ zygote->gen, 0, fd_close(zygote->pidfd) };
+	*zygote = (struct zygote){ zygote->gen, 0, fd_close(zygote->pidfd), fd_close(zygote->groups) };
 	return true;
 }
 

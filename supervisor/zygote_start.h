@@ -19,6 +19,7 @@ struct zygote {
 	uint32_t gen;
 	pid_t pid; /* in our PID namespace; valid while pidfd is held and not reaped */
 	int pidfd;
+	int groups; /* our end of ZYGOTE_FD_GROUPS */
 };
 
 /* A sealed copy of the zygote program in a memfd: nobody can write it, and a

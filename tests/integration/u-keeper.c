@@ -170,7 +170,7 @@ static int plan_life(void)
 	MUST(reply.first_host_uid != 0 || !core->as_root); /* 0 only as the one id of a small user namespace */
 	MUST(fd_recv(control, &says, sizeof(says), NULL, 0, NULL, 0) == 1);
 	MUST(says.uid == 0 && says.gid == 0 && says.pid == 1 && says.deathsig == SIGKILL && says.spec_ok);
-	MUST(says.fds == 6);
+	MUST(says.fds == 7);
 	MUST(!core->as_root || says.groups == 0);
 	MUST(strncmp(says.exe, "/memfd:brig-zygote", 18) == 0);
 

@@ -29,7 +29,7 @@
 
 struct zygote_run {
 	pid_t pid;
-	int pidfd, control, lifeline;
+	int pidfd, control, lifeline, groups;
 	struct zygote_msg first; /* READY or START_FAILED */
 };
 
@@ -94,19 +94,19 @@ static void prelude_set(const char *text)
 	memcpy(spec.prelude, text, spec.prelude_len);
 }
 
-static void zygote_exec(int control, int spec_fd, int lifeline, int go)
+static void zygote_exec(int control, int spec_fd, int lifeline, int groups, int go)
 {
 	const char *dir = getenv("BUILD_DIR");
 	char path[512], byte;
 	char *argv[] = { "zygote", NULL }, *envp[] = { "PYTHONHOME=/nonexistent", "SECRET=1", NULL };
-	int fds[] = { control, spec_fd, lifeline };
+	int fds[] = { control, spec_fd, lifeline, groups };
 
 	snprintf(path, sizeof(path), "%s/brig-zygote", dir ? dir : "build");
 	if (read(go, &byte, 1) != 1 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
 		_exit(90);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 4; i++)
 		fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 20);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 4; i++)
 		if (dup2(fds[i], ZYGOTE_FD_CONTROL + i) < 0)
 			_exit(91);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -160,21 +160,24 @@ static struct zygote_run zygote_start(void)
 		.exit_signal = SIGCHLD,
 	};
 	struct zygote_run z = { .pidfd = -1 };
-	int control[2], life[2], go[2], spec_fd = fd_sealed("spec", &spec, sizeof(spec));
+	int control[2], life[2], groups[2], go[2], spec_fd = fd_sealed("spec", &spec, sizeof(spec));
 
 	args.pidfd = (uint64_t)(uintptr_t)&z.pidfd;
-	if (spec_fd < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0 || pipe2(life, O_CLOEXEC) < 0 || pipe2(go, O_CLOEXEC) < 0)
+	if (spec_fd < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0 ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, groups) < 0 || pipe2(life, O_CLOEXEC) < 0 || pipe2(go, O_CLOEXEC) < 0)
 		bail("descriptors");
 	z.pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 	if (z.pid < 0)
 		bail("clone3");
 	if (z.pid == 0)
-		zygote_exec(control[1], spec_fd, life[0], go[0]);
+		zygote_exec(control[1], spec_fd, life[0], groups[1], go[0]);
 	maps_write(z.pid);
 	if (write(go[1], "x", 1) != 1)
 		bail("write");
 	z.control = control[0];
 	z.lifeline = life[1];
+	z.groups = groups[0];
+	fd_close(groups[1]);
 	fd_close(control[1]);
 	fd_close(life[0]);
 	fd_close(go[0]);
@@ -188,6 +191,7 @@ static void zygote_end(struct zygote_run *z)
 {
 	z->control = fd_close(z->control);
 	z->lifeline = fd_close(z->lifeline);
+	z->groups = fd_close(z->groups);
 	(void)pidfd_send_signal(z->pidfd, SIGKILL, NULL, 0);
 	(void)waitpid(z->pid, NULL, 0);
 	z->pidfd = fd_close(z->pidfd);
