@@ -211,14 +211,14 @@ class Client:
 class Supervisor(Client):
     """A private supervisor, as brig starts one."""
 
-    def __init__(self, env=None, program=None):
+    def __init__(self, env=None, program=None, **popen):
         ours, theirs = socket.socketpair()
         os.set_inheritable(theirs.fileno(), True)
 
         def place():
             os.dup2(theirs.fileno(), 3)
         self.p = subprocess.Popen([program or BUILD + '/brigd', '--private', '3'], stdin=subprocess.DEVNULL, preexec_fn=place, pass_fds=(3,),
-                                  close_fds=True, env={'PATH': '/usr/bin:/bin', **(env or {})})
+                                  close_fds=True, env={'PATH': '/usr/bin:/bin', **(env or {})}, **popen)
         WAITED.add(self.p.pid)
         theirs.close()
         super().__init__(ours)
