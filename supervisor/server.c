@@ -89,8 +89,8 @@ static void turn_away_full(struct server *s, int fd, const struct ucred *cred, e
 		err_set(&why, ERR_HOST, EBUSY, limit, "%s: %u connections are open already", socket_names[socket],
 			s->peers.connections[PEER_AGENT] + s->peers.connections[PEER_ADMIN]);
 	else
-		err_set(&why, ERR_HOST, EBUSY, limit, "%s: uid %u has %u connections already, or there is no memory for one more", socket_names[socket],
-			cred->uid, s->core->boot->config.connections_per_uid);
+		err_set(&why, ERR_HOST, EBUSY, limit, "%s: uid %u has %u connections already", socket_names[socket], cred->uid,
+			s->core->boot->config.connections_per_uid);
 	err_hint(&why, "close one, or send several requests over one; the operator's limit is %s in brigd.conf(5)", limit);
 	metrics_busy(s->core, limit);
 	turn_away(s, fd, cred, RPC_BUSY, &why);
@@ -116,7 +116,9 @@ static void admit(struct place *at, int fd)
 		return;
 	}
 	struct peer *peer = peer_connect(&at->server->peers, cred.uid, at->socket, &limit);
-	if (!peer)
+	if (!peer && !limit)
+		close(fd); /* no memory for an account, nor for words */
+	else if (!peer)
 		turn_away_full(at->server, fd, &cred, at->socket, limit);
 	else if (client_open(core, fd, at->socket == PEER_ADMIN ? AUTHORITY_ADMIN : AUTHORITY_AGENT, &cred, peer, &err) < 0)
 		log_err(LOG_ERR, "client_failed", LOG_NONE, &err);
