@@ -69,7 +69,7 @@ static void note_file(struct audit *a, uint64_t before, struct jbuf *into)
 
 	clock_gettime(CLOCK_REALTIME, &at);
 	if (before)
-		snprintf(name, sizeof(name), AUDIT_OLD_NAME, (unsigned long long)before);
+		snprintf(name, sizeof(name), CHAIN_OLD_NAME, (unsigned long long)before);
 	audit_line_open(&a->chain, AUDIT_FILE_NEW, &at, into);
 	audit_line_core(a->core, a->core_n, into);
 	audit_line_text("before", name, into);

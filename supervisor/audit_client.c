@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A call that waits for the log so long is refused: nobody knows when it would begin. */
-#define WORD_MAX_MS 5000
+/* A call that waits for the log so long is refused: longer than the keeper ever pauses before it starts another audit process. */
+#define WORD_MAX_MS 10000
 /* How often the keeper is asked for a new audit process, and how often the wait above is looked at. */
 #define AGAIN_MS 100
 /* Records that are no calls' and wait; calls are bounded by the queue. */

@@ -17,8 +17,8 @@
 #define CONFIG_UIDS_MAX 32
 /* Names in a list of profiles. */
 #define CONFIG_PROFILES_MAX 32
-/* sun_path of unix(7), its NUL included. */
-#define CONFIG_SOCKET_MAX 108
+/* sun_path of unix(7) without the ".new" that a socket has until it listens; its NUL included. */
+#define CONFIG_SOCKET_MAX 104
 
 struct config_socket {
 	char path[CONFIG_SOCKET_MAX];

@@ -62,7 +62,9 @@ int core_reload(struct core *core, struct err *err)
 	load_done(next);
 	tell(core, r == 0 ? KP_RELOAD_DONE : KP_RELOAD_REFUSED);
 	if (r < 0) {
-		log_err(LOG_ERR, "reload_refused", LOG_NONE, err);
+		struct err told = *err;
+		(void)err_wrap(&told, "reload refused, nothing has changed");
+		log_err(LOG_ERR, "reload_refused", LOG_NONE, &told);
 		return r;
 	}
 	log_level_set((int)core->boot->config.log_level);

@@ -5,6 +5,7 @@
 #include "supervisor/dirs.h"
 #include "supervisor/keeper.h"
 #include "supervisor/log.h"
+#include "supervisor/wire/chain.h"
 
 #include "jail/base/fd.h"
 #include "jail/base/names.h"
@@ -63,15 +64,13 @@ static int before_open(int dir_fd)
 	DIR *dir = own >= 0 ? fdopendir(own) : NULL;
 	char last[NAME_MAX + 1] = "";
 	struct dirent *d;
-	unsigned long long n;
-	int used;
 
 	if (!dir) {
 		fd_close(own);
 		return -1;
 	}
 	while ((d = readdir(dir)))
-		if (sscanf(d->d_name, "audit-%20llu.log%n", &n, &used) == 1 && !d->d_name[used] && strcmp(d->d_name, last) > 0)
+		if (chain_is_old_name(d->d_name) && strcmp(d->d_name, last) > 0)
 			snprintf(last, sizeof(last), "%s", d->d_name);
 	(void)closedir(dir);
 	errno = ENOENT;
@@ -96,14 +95,14 @@ static int log_open_locked(const struct keeper *k, const char *name, bool fresh)
 
 static int files_open(const struct keeper *k, struct audit_boot *boot, int64_t lock_until, struct err *err)
 {
-	while ((boot->log_fd = log_open_locked(k, AUDIT_LOG_NAME, false)) == -EAGAIN && keeper_now_ms() < lock_until)
+	while ((boot->log_fd = log_open_locked(k, CHAIN_LOG_NAME, false)) == -EAGAIN && keeper_now_ms() < lock_until)
 		(void)poll(NULL, 0, 50);
 	if (boot->log_fd == -EAGAIN)
 		return err_set(err, ERR_HOST, EAGAIN, "audit", "another audit process still writes %.150s/audit/audit.log",
 			       k->boot->config.state_dir);
 	if (boot->log_fd < 0)
 		return failed(err, -boot->log_fd, k->boot->config.state_dir, "write audit/audit.log in");
-	boot->look_fd = openat(k->audit_dir, AUDIT_LOG_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	boot->look_fd = openat(k->audit_dir, CHAIN_LOG_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	boot->before_fd = before_open(k->audit_dir);
 	if (boot->look_fd < 0 || (boot->before_fd < 0 && errno != ENOENT))
 		return failed(err, errno, k->boot->config.state_dir, "read the audit log in");
@@ -165,7 +164,7 @@ static int rotate(struct keeper *k, uint64_t number)
 	struct stat st;
 	int r = 0;
 
-	if (fstatat(k->audit_dir, AUDIT_LOG_NAME, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(k->audit_dir, CHAIN_LOG_NAME, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
 	/* Audit is hostile: it may not make a file for each record. */
 	if (st.st_size < (off_t)(k->boot->config.audit_rotate_bytes / 2))
@@ -174,12 +173,12 @@ static int rotate(struct keeper *k, uint64_t number)
 	_cleanup_close_ int fd = log_open_locked(k, AUDIT_NEW_NAME, true);
 	if (fd < 0)
 		return fd;
-	snprintf(old, sizeof(old), AUDIT_OLD_NAME, (unsigned long long)number);
-	if (renameat2(k->audit_dir, AUDIT_LOG_NAME, k->audit_dir, old, RENAME_NOREPLACE) < 0)
+	snprintf(old, sizeof(old), CHAIN_OLD_NAME, (unsigned long long)number);
+	if (renameat2(k->audit_dir, CHAIN_LOG_NAME, k->audit_dir, old, RENAME_NOREPLACE) < 0)
 		r = -errno;
-	if (r == 0 && renameat2(k->audit_dir, AUDIT_NEW_NAME, k->audit_dir, AUDIT_LOG_NAME, RENAME_NOREPLACE) < 0) {
+	if (r == 0 && renameat2(k->audit_dir, AUDIT_NEW_NAME, k->audit_dir, CHAIN_LOG_NAME, RENAME_NOREPLACE) < 0) {
 		r = -errno;
-		(void)renameat2(k->audit_dir, old, k->audit_dir, AUDIT_LOG_NAME, RENAME_NOREPLACE);
+		(void)renameat2(k->audit_dir, old, k->audit_dir, CHAIN_LOG_NAME, RENAME_NOREPLACE);
 	}
 	if (r < 0) {
 		(void)unlinkat(k->audit_dir, AUDIT_NEW_NAME, 0);

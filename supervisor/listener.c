@@ -14,6 +14,8 @@
 /* What waits while core is replaced or busy; more are refused by the kernel with EAGAIN. */
 #define BACKLOG 1024
 #define LOCK_NAME "brigd.lock"
+/* CONFIG_SOCKET_MAX leaves room for it. */
+#define NEW_SUFFIX ".new"
 
 static int cannot(struct err *err, const char *what, const char *path, int e)
 {
@@ -74,48 +76,62 @@ static int lock_take(struct listener *l, const struct config *c, struct err *err
 }
 
 /* The lock says that nobody serves here any more, so a socket that lies there is stale. Anything else is somebody's. */
-static int stale_remove(const struct listener *l, const struct config_socket *s, const char *name, struct err *err)
+static int place_check(const struct listener *l, const struct config_socket *s, const char *name, struct err *err)
 {
 	struct stat st;
 
 	if (fstatat(l->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : cannot(err, "look at", s->path, errno);
-	if (!S_ISSOCK(st.st_mode)) {
-		err_set(err, ERR_HOST, EEXIST, "run_dir", "%s is in the way: no socket, and not ours to remove", s->path);
-		err_hint(err, "move it away, or give the socket another name in brigd.conf");
-		return -EEXIST;
-	}
-	return unlinkat(l->dir_fd, name, 0) < 0 ? cannot(err, "remove the stale", s->path, errno) : 0;
+	if (S_ISSOCK(st.st_mode))
+		return 0;
+	err_set(err, ERR_HOST, EEXIST, "run_dir", "%s is in the way: no socket, and not ours to remove", s->path);
+	err_hint(err, "move it away, or give the socket another name in brigd.conf");
+	return -EEXIST;
 }
 
-/* Nobody can connect before its mode and owner are right: it listens last. */
-static int socket_open(const struct listener *l, const struct config_socket *s, int *ret, struct err *err)
+static int socket_bind(const struct listener *l, const struct config_socket *s, const char *name, int *ret, struct err *err)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
-	const char *name = strrchr(s->path, '/') + 1;
-	int r = stale_remove(l, s, name, err);
 
-	if (r < 0)
-		return r;
-	memcpy(at.sun_path, s->path, sizeof(at.sun_path));
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s" NEW_SUFFIX, s->path);
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	(void)unlinkat(l->dir_fd, name, 0);
 	mode_t old = umask(0177);
-	r = fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 ? -errno : 0;
+	int r = fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 ? -errno : 0;
 	umask(old);
 	if (r < 0)
 		return cannot(err, "make the socket", s->path, -r);
-	if (fchownat(l->dir_fd, name, s->uid, s->gid, AT_SYMLINK_NOFOLLOW) < 0 || fchmodat(l->dir_fd, name, s->mode, 0) < 0) {
+	/* In this order it needs CAP_CHOWN and no CAP_FOWNER. */
+	if (fchmodat(l->dir_fd, name, s->mode, 0) < 0 || fchownat(l->dir_fd, name, s->uid, s->gid, AT_SYMLINK_NOFOLLOW) < 0) {
 		r = -errno;
-		(void)unlinkat(l->dir_fd, name, 0);
 		err_set(err, ERR_HOST, -r, "run_dir", "cannot give %s to uid %u, gid %u, mode %04o: %s", s->path, s->uid, s->gid, s->mode,
 			strerror(-r));
 		err_hint(err, "an ordinary user can name only himself and groups that he is in");
 		return r;
 	}
-	if (listen(fd, BACKLOG) < 0) {
-		r = -errno;
-		(void)unlinkat(l->dir_fd, name, 0);
-		return cannot(err, "listen on", s->path, -r);
+	if (listen(fd, BACKLOG) < 0)
+		return cannot(err, "listen on", s->path, errno);
+	*ret = fd_take(&fd);
+	return 0;
+}
+
+/* The name appears, in place of a stale one, when owner and mode are right and it listens: who finds it is served. */
+static int socket_open(const struct listener *l, const struct config_socket *s, int *ret, struct err *err)
+{
+	const char *name = strrchr(s->path, '/') + 1;
+	char fresh[CONFIG_SOCKET_MAX + sizeof(NEW_SUFFIX)];
+	_cleanup_close_ int fd = -1;
+	int r = place_check(l, s, name, err);
+
+	if (r < 0)
+		return r;
+	snprintf(fresh, sizeof(fresh), "%s" NEW_SUFFIX, name);
+	r = socket_bind(l, s, fresh, &fd, err);
+	if (r == 0 && renameat(l->dir_fd, fresh, l->dir_fd, name) < 0)
+		r = cannot(err, "rename the socket to", s->path, errno);
+	if (r < 0) {
+		(void)unlinkat(l->dir_fd, fresh, 0);
+		return r;
 	}
 	*ret = fd_take(&fd);
 	return 0;

@@ -283,8 +283,10 @@ void pool_zygote_changed(struct zygote *z)
 
 	if (young)
 		young->standby = false;
-	if (p && z->state == ZYGOTE_DEAD && !z->retired)
+	if (p && z->state == ZYGOTE_DEAD && !z->retired) {
 		hold(p);
+		p->standby_after_ns = p->hold_until_ns; /* it may have been a younger one that could not start */
+	}
 	sched_room(z->core);
 	pool_soon(z->core);
 }
