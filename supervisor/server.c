@@ -38,7 +38,7 @@ struct server {
 	struct peers peers;
 	struct place places[PEER_SOCKETS];
 	struct event *pause_ev;
-	struct log_gate refused_gate, paused_gate;
+	struct log_gate full_gate, stranger_gate, paused_gate;
 };
 
 static const char *const socket_names[PEER_SOCKETS] = { "agent.sock", "admin.sock" };
@@ -70,7 +70,7 @@ static void turn_away(struct server *s, int fd, const struct ucred *cred, int co
 	unsigned held;
 	struct jbuf b;
 
-	if (log_gate_pass(&s->refused_gate, (int64_t)(core_now_ns() / 1000000), &held))
+	if (log_gate_pass(code == RPC_BUSY ? &s->full_gate : &s->stranger_gate, (int64_t)(core_now_ns() / 1000000), &held))
 		log_event(LOG_NOTICE, "connection_refused", LOG_FIELDS(LOG_NUM("uid", cred->uid), LOG_NUM("pid", cred->pid), LOG_NUM("more", held)),
 			  "%s: %s", why->where, why->detail);
 	jbuf_init(&b, LIMIT_ERROR_BYTES);
