@@ -1,4 +1,5 @@
 """For integration tests in Python: run brig, speak to a private supervisor, see what is left, print TAP."""
+import atexit
 import ctypes
 import fcntl
 import json
@@ -238,6 +239,7 @@ class Daemon:
         os.chmod(self.state, 0o755)
         self.p = subprocess.Popen([program or BUILD + '/brigd', *argv], stdin=subprocess.DEVNULL,
                                   env={'PATH': '/usr/bin:/bin', 'BRIG_STATE': self.state, **(env or {})}, **popen)
+        atexit.register(lambda: self.p.poll() is None and self.p.kill())  # a test that broke off leaves none behind
         WAITED.add(self.p.pid)
         end = time.monotonic() + 20 * FACTOR
         while not self.listens():
