@@ -1,5 +1,6 @@
 #include "supervisor/session.h"
 
+#include "supervisor/audit_client.h"
 #include "supervisor/log.h"
 #include "supervisor/profile_cache.h"
 #include "supervisor/request.h"
@@ -94,6 +95,7 @@ static void end_because(struct session *s, const struct call *answered, const ch
 	s->ended_ns = core_now_ns();
 	snprintf(s->why, sizeof(s->why), "%s", why);
 	event_free(take_ptr(s->watch));
+	(void)audit_note(s->core, AUDIT_SESSION_END, s->uid, s->pid, s->id, NULL, s->why);
 	log_event(LOG_INFO, "session_ended", LOG_FIELDS(LOG_STR("session", s->id), LOG_NUM("uid", s->uid), LOG_NUM("calls", s->calls_made)),
 		  "session ended: %s", s->why);
 	cancel_calls(s, answered);
@@ -110,6 +112,17 @@ void session_end(struct session *s, const char *fmt, ...)
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
 	end_because(s, NULL, why);
+}
+
+/* What runs and waits comes to its end; nothing new begins. */
+static void finish(struct session *s, const char *why)
+{
+	if (s->calls == 0) {
+		end_because(s, NULL, why);
+	} else if (!s->over) {
+		s->over = true;
+		snprintf(s->why, sizeof(s->why), "%s", why);
+	}
 }
 
 static bool limits_hold(struct session *s)
@@ -133,12 +146,15 @@ static void on_watch(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 {
 	struct session *s = arg;
 	const struct config *config = &s->core->boot->config;
+	char why[sizeof(s->why)];
 
-	s->over = ms_since(s->opened_ns) >= config->session_life_ms;
-	if (s->calls > 0)
-		return;
+	snprintf(why, sizeof(why), "it was open for %u ms, as long as one may be (session_life)", config->session_life_ms);
 	if (s->over)
-		session_end(s, "it was open for %u ms, as long as one may be (session_life)", config->session_life_ms);
+		memcpy(why, s->why, sizeof(why));
+	if (s->over || ms_since(s->opened_ns) >= config->session_life_ms)
+		finish(s, why);
+	else if (s->calls > 0)
+		return;
 	else if (ms_since(s->used_ns) >= config->session_idle_ms)
 		session_end(s, "it was idle for %u ms, as long as one may be (session_idle)", config->session_idle_ms);
 	else if (s->jail)
@@ -218,21 +234,21 @@ static bool goes_on(const struct session *s, const struct call *c)
 {
 	bool good = c->ev.frame_complete && (c->outcome == OUTCOME_OK || c->outcome == OUTCOME_TOOL_ERROR);
 
-	return good && !c->request && !c->ev.cpu_over && s->jail->state == JAIL_RUNNING;
+	return good && !c->request && s->jail->state == JAIL_RUNNING;
 }
 
 static void end_by_call(struct session *s, const struct call *c)
 {
 	char why[sizeof(s->why)];
 
-	if (c->ev.frame_complete)
-		snprintf(why, sizeof(why), "a call of it was answered before it had taken its whole request");
-	else if (c->outcome == OUTCOME_TOOL_ERROR && c->frame_bad)
-		snprintf(why, sizeof(why), "what came on the result channel during a call was no answer to it");
-	else if (c->outcome == OUTCOME_TOOL_ERROR)
-		snprintf(why, sizeof(why), "a call of it ended the process");
-	else
+	if (c->outcome != OUTCOME_OK && c->outcome != OUTCOME_TOOL_ERROR)
 		snprintf(why, sizeof(why), "a call of it ended as %s", outcome_name(c->outcome));
+	else if (c->ev.frame_complete && c->request)
+		snprintf(why, sizeof(why), "a call of it was answered before it had taken its whole request");
+	else if (c->frame_bad)
+		snprintf(why, sizeof(why), "what came on the result channel during a call was no answer to it");
+	else
+		snprintf(why, sizeof(why), "a call of it ended the process");
 	end_because(s, c, why);
 }
 
@@ -273,6 +289,18 @@ static void answer_opened(struct session *s)
 	jbuf_done(&b);
 }
 
+/* Who may not be told of in the audit log may not begin. */
+static bool recorded(struct session *s, struct err *err)
+{
+	int r = audit_note(s->core, AUDIT_SESSION_OPEN, s->uid, s->pid, s->id, NULL, s->task);
+
+	if (r == 0)
+		return true;
+	err_set(err, ERR_HOST, -r, "audit", "the audit log cannot take that the session opens: %s", strerror(-r));
+	err_hint(err, "'brig status' tells how the log is");
+	return false;
+}
+
 /* The session never was. */
 static void refuse(struct session *s, const struct err *err)
 {
@@ -288,7 +316,12 @@ static void refuse(struct session *s, const struct err *err)
 static void opened(struct session *s)
 {
 	const struct timeval often = { .tv_sec = WATCH_S };
+	struct err err;
 
+	if (!recorded(s, &err)) {
+		refuse(s, &err);
+		return;
+	}
 	s->state = SESSION_OPEN;
 	s->opened_ns = s->used_ns = core_now_ns();
 	event_add(s->watch, &often);
@@ -338,7 +371,8 @@ static void on_jail(struct jail *j, enum jail_news news, void *arg)
 		opened_if_counted(s);
 		break;
 	case JAIL_NEWS_DENIED:
-		session_end(s, "syscall_denied between two calls");
+		if (s->state == SESSION_OPEN)
+			session_end(s, "syscall_denied between two calls");
 		break;
 	case JAIL_NEWS_FAILED:
 		refuse(s, &j->why);
@@ -450,6 +484,7 @@ void session_profiles_changed(struct core *core)
 {
 	struct session *s;
 	struct profile *now;
+	char why[sizeof(s->why)];
 	struct err err;
 
 	LIST_FOREACH(s, &core->sessions, link) {
@@ -460,8 +495,10 @@ void session_profiles_changed(struct core *core)
 
 		if (r == 0)
 			profile_free(now);
-		if (!same)
-			session_end(s, "its profile %s was %s at a reload", profile_name(s->profile), r == 0 ? "changed" : "removed");
+		if (same)
+			continue;
+		snprintf(why, sizeof(why), "its profile %s was %s at a reload", profile_name(s->profile), r == 0 ? "changed" : "removed");
+		finish(s, why);
 	}
 }
 
