@@ -218,6 +218,36 @@ def turns(t):
     d.close()
 
 
+def flood(t):
+    d = Pooled(t, 'flood', running_max=2, queue_max=2000, calls_per_uid=2000)
+    loud, quiet = d.client(), d.client()
+    quiet.call('run', sleeper(1))
+    for _ in range(1000):
+        loud.send('run', sleeper(50))
+    end = time.monotonic() + 20 * FACTOR
+    while len(d.admin.call('list', {})['calls']) < 900 and time.monotonic() < end:
+        time.sleep(0.05)
+    waits = []
+    for _ in range(5):
+        r = quiet.call('run', sleeper(1))
+        waits.append(r['usage']['queue_ms'] if r['outcome'] == 'ok' else 1e9)
+    left = len(d.admin.call('list', {})['calls'])
+    t.check('a thousand queued calls of another delay a call by about one of them', max(waits) < 1000 * FACTOR and left > 500, (waits, left))
+    loud.hang_up()
+    end = time.monotonic() + 5 * FACTOR
+    while d.admin.call('list', {})['calls'] and time.monotonic() < end:
+        time.sleep(0.02)
+    t.check('they all go with their client', not d.admin.call('list', {})['calls'])
+    one = d.client()
+    a, b = (one.call('session.open', {})['session'] for _ in range(2))
+    for _ in range(40):
+        one.send('run', sleeper(50, session=a))
+    mark = one.send('run', sleeper(1, session=b))
+    order = [one.recv()['id'] for _ in range(41)]
+    t.check('sessions of one connection take turns as well', order.index(mark) < 10, order)
+    d.close()
+
+
 def leaves_the_queue(t):
     d = Pooled(t, 'cancel', running_max=1)
     first, second, third = d.client(), d.client(), d.client()
@@ -392,7 +422,7 @@ def reloaded(t):
 
 def main():
     t = Suite()
-    every = (warm, generations, turns, leaves_the_queue, clocks, others, undying, unmakable, reloaded)
+    every = (warm, generations, turns, flood, leaves_the_queue, clocks, others, undying, unmakable, reloaded)
     for part in every:
         if len(sys.argv) < 2 or part.__name__ in sys.argv[1:]:
             part(t)
