@@ -52,7 +52,7 @@ static void method_open(const struct request *rq)
 	    !take_labels(rq, &labels))
 		return;
 	if (request_profile(rq, &profile, &err) < 0) {
-		request_refuse(rq, RPC_PARAMS, &err);
+		request_refuse_profile(rq, &err);
 		return;
 	}
 	const struct session_request req = { task, user_id, labels, request_true(rq, "params.state") };
