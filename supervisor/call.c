@@ -61,7 +61,10 @@ static void note_limits(struct call *c)
 {
 	if (jail_tmp_full(c->jail))
 		c->limits_hit |= HIT_TMPFS;
-	if (!(c->limits_hit & HIT_FILE_SIZE) && !(c->session && c->session->file_size_hit) && !c->jail->exited && receipt_signal_pending(c->jail->pid, SIGXFSZ))
+	/* Counted by the kernel since the jail was made: one task can have no children to look at. */
+	bool alone = c->usage_known && c->usage.processes_peak == 1;
+	if (!(c->limits_hit & HIT_FILE_SIZE) && !(c->session && c->session->file_size_hit) && !c->jail->exited &&
+	    receipt_signal_pending(c->jail->pid, alone, SIGXFSZ))
 		c->limits_hit |= HIT_FILE_SIZE;
 }
 
@@ -130,7 +133,7 @@ static void end_with_frame(struct call *c)
 	bool kept = session_keeps(c->session);
 
 	c->ended_ns = core_now_ns();
-	stop_reading(c);
+	/* Its events stay until call_free(): nothing is dispatched before, and the answer goes first. */
 	jail_usage(j);
 	jail_check_denied(j);
 	note_usage(c);
@@ -243,24 +246,34 @@ static void on_result(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 
 /* ---- the request goes in ---- */
 
-static void on_request(evutil_socket_t fd, short what UNUSED, void *arg)
+/* False while the pipe is full. */
+static bool request_write(struct call *c)
 {
-	struct call *c = arg;
-
 	while (c->request_sent < c->request_len) {
-		ssize_t n = write(fd, c->request + c->request_sent, c->request_len - c->request_sent);
+		ssize_t n = write(c->jail->request_fd, c->request + c->request_sent, c->request_len - c->request_sent);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno == EAGAIN)
-			return;
+			return false;
 		if (n < 0)
 			break; /* nobody reads any more: its end is on the way */
 		c->request_sent += (size_t)n;
 	}
-	event_del(c->request_ev);
 	if (!session_keeps(c->session))
 		c->jail->request_fd = fd_close(c->jail->request_fd);
 	request_free(c);
+	return true;
+}
+
+static void on_request(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
+{
+	struct call *c = arg;
+	struct event *ev = c->request_ev;
+
+	/* Before the descriptor is closed, or epoll would be asked about another one. */
+	event_del(ev);
+	if (!request_write(c))
+		event_add(ev, NULL);
 }
 
 static struct event *watch_fd(struct call *c, int fd, short what, event_callback_fn fn)
@@ -292,7 +305,7 @@ static void call_run(struct call *c)
 	c->result_ev = watch_fd(c, j->result_fd, EV_READ, on_result);
 	c->stdout_ev = watch_fd(c, j->stdout_fd, EV_READ, on_stdout);
 	c->stderr_ev = watch_fd(c, j->stderr_fd, EV_READ, on_stderr);
-	c->request_ev = watch_fd(c, j->request_fd, EV_WRITE, on_request);
+	c->request_ev = event_new(c->core->base, j->request_fd, EV_WRITE | EV_PERSIST, on_request, c);
 	c->wall_ev = after_ms(c, c->limits.wall_ms, 0, on_wall);
 	c->tick_ev = after_ms(c, TICK_MS, EV_PERSIST, on_tick);
 	if (!c->result_ev || !c->stdout_ev || !c->stderr_ev || !c->request_ev || !c->wall_ev || !c->tick_ev) {
@@ -301,7 +314,9 @@ static void call_run(struct call *c)
 		end_by_kill(c);
 		return;
 	}
-	on_request(j->request_fd, EV_WRITE, c);
+	/* A pipe takes most requests whole. */
+	if (!request_write(c))
+		event_add(c->request_ev, NULL);
 }
 
 /* A session's jail is its call's only from here on. */
