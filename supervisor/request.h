@@ -15,8 +15,10 @@
 #define RPC_BUSY (-32000)
 /* Known, and not for this socket or this uid. */
 #define RPC_AUTHORITY (-32001)
-/* A session that does not exist, has ended, or cannot be opened. */
+/* A session that does not exist, or has ended. */
 #define RPC_SESSION (-32003)
+/* A session's jail cannot be had on this host. */
+#define RPC_SETUP (-32004)
 
 /* The largest answer that is no call's. */
 #define ANSWER_TEXT_MAX (4u << 20)

@@ -13,7 +13,7 @@ from libbrig import FACTOR, REPO, Daemon, Suite, Supervisor, frame
 
 t = Suite()
 PROFILES = t.dir + '/rules'
-SESSION_ERROR = -32003
+BUSY, SESSION_ERROR, SETUP_ERROR = -32000, -32003, -32004
 
 
 def profiles():
@@ -251,7 +251,7 @@ def bad(c):
     s.close()
     many = [Session(c, state=n < 2) for n in range(8)]
     r = c.call('session.open', {})
-    t.check('no more than sessions_per_uid', all(m.id for m in many) and (r.get('error') or {}).get('code') == SESSION_ERROR and 'sessions_per_uid' in r['error']['message'], r)
+    t.check('no more than sessions_per_uid', all(m.id for m in many) and (r.get('error') or {}).get('code') == BUSY and r['error']['data']['retry_after_ms'] > 0 and 'sessions_per_uid' in r['error']['message'], r)
     for m in many:
         m.close()
 
@@ -363,7 +363,7 @@ def uncounted():
     r = s.call('session.open', {'state': True, 'profile_text': text})
     e = r.get('error', {})
     if plain.get('outcome') == 'ok' and plain['receipt']['cgroup'] == 'none':
-        t.check('where no control group counts, a session with state is refused, by name', e.get('code') == SESSION_ERROR and 'processor time' in e['message'], r)
+        t.check('where no control group counts, a session with state is refused, by name', e.get('code') == SETUP_ERROR and 'processor time' in e['message'], r)
         t.check('... and one without is not', s.call('session.open', {'profile_text': text}).get('jail') == 'single')
     s.close()
 
