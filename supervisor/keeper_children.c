@@ -122,14 +122,24 @@ static void again_set(struct keeper_child *c)
 	c->again_ms = now + (pause < AGAIN_MAX_MS ? pause : AGAIN_MAX_MS);
 }
 
-/* "exit status 70", "signal 9" */
+/* "exit status 70", "signal 9"; SIGSYS is what a filter of our own (core_filter.h, audit_seal.c) sends. */
+#define END_TEXT_MAX 100
 static void end_print(const siginfo_t *info, char *ret, size_t cap)
 {
-	snprintf(ret, cap, "%s %d", info->si_code == CLD_EXITED ? "exit status" : "signal", info->si_status);
+	bool exited = info->si_code == CLD_EXITED;
+
+	snprintf(ret, cap, "%s %d%s", exited ? "exit status" : "signal", info->si_status,
+		 !exited && info->si_status == SIGSYS ? ", SIGSYS: it made a system call that its own filter refuses" : "");
 }
 
 static void core_end_private(struct keeper *k, const siginfo_t *info)
 {
+	char how[END_TEXT_MAX];
+
+	if (info->si_code != CLD_EXITED && info->si_status == SIGSYS) {
+		end_print(info, how, sizeof(how));
+		log_event(LOG_CRIT, "core_ended", LOG_FIELDS(LOG_STR("end", how)), "core was ended (%s)", how);
+	}
 	k->over = true;
 	if (k->status == 0)
 		k->status = info->si_code == CLD_EXITED ? info->si_status : 128 + info->si_status;
@@ -138,7 +148,7 @@ static void core_end_private(struct keeper *k, const siginfo_t *info)
 static void core_end_daemon(struct keeper *k, const siginfo_t *info)
 {
 	bool exited = info->si_code == CLD_EXITED, well = exited && info->si_status == 0;
-	char how[40];
+	char how[END_TEXT_MAX];
 
 	if (k->signals > 0) { /* one that was killed before it served anybody ended as it should */
 		k->over = true;
