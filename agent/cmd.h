@@ -5,6 +5,7 @@
 #include "agent/options.h"
 #include "jail/base/version.h"
 
+int cmd_audit(const struct options *opt);
 int cmd_run(const struct options *opt);
 int cmd_profile(const struct options *opt);
 int cmd_session(const struct options *opt);

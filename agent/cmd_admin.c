@@ -20,8 +20,9 @@ static void pool_show(const struct show *s, const struct call *c)
 		{ 0 },
 	};
 
-	if (table_show(s->out, c->result, c->result_len, "profiles", columns) == 0)
+	if (table_show(s->out, c->result, c->result_len, "pools", columns) == 0)
 		fputs("no profile has a zygote yet: the first call of each starts it\n", s->out);
+	fprintf(s->out, "%.0f of %.0f slots for jails are free\n", answer_number(c, "slots_free"), answer_number(c, "slots"));
 }
 
 int cmd_pool(const struct options *opt)

@@ -77,6 +77,11 @@ static const struct option session_options[] = {
 	OPT_SOCKET,
 	{ 0 },
 };
+static const struct option audit_options[] = {
+	{ "--head", "HASH", "a last hash of an earlier time: its record must be there", OPT(head) },
+	OPT_JSON,
+	{ 0 },
+};
 static const struct option no_options[] = { { 0 } };
 
 static const struct verb verbs[] = {
@@ -107,6 +112,10 @@ static const struct verb verbs[] = {
 	{ "drain", "", "take no new calls", drain_options, NULL,
 		"What was accepted goes on. Ctrl-C ends the waiting, not the drain.\nAsked over admin.sock.", "brig drain --wait", 0, 0,
 		cmd_drain },
+	{ "audit", "verify [DIR | FILE ...]", "prove that no record of the audit log is missing or changed", audit_options, " tail ",
+		"Without DIR or FILE: where a brigd of yours keeps it. Exit status 0: sound; 1: broken,\n"
+		"with the first break by file and line.",
+		"brig audit verify /var/lib/brig/audit", 1, OPTIONS_OPERANDS_MAX, cmd_audit },
 	{ "help", "[VERB]", "show what there is, or the help of one verb", no_options, NULL, NULL, "brig help run", 0,
 		1, cmd_help },
 	{ "version", "", "show the version", no_options, NULL, NULL, "brig version", 0, 0, cmd_version },
@@ -125,7 +134,6 @@ static const char *const later_verbs[] = {
 	"deny",
 	"why",
 	"policy",
-	"audit",
 };
 
 static const struct verb *verb_find(const char *name)

@@ -11,11 +11,12 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#define OPTIONS_OPERANDS_MAX 4
+/* audit verify takes the files of a log. */
+#define OPTIONS_OPERANDS_MAX 64
 
 /* Values of every verb; borrowed from argv. */
 struct options {
-	const char *profile, *args, *socket, *session, *task;
+	const char *profile, *args, *socket, *session, *task, *head;
 	bool json, best_effort, effective, help, private, admin, wait, off, stream, state;
 	const char *operand[OPTIONS_OPERANDS_MAX];
 	unsigned operands;

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #define CELL_MAX 80
+/* No clock counts that far. */
+#define TIME_MAX_MS 1e15
 
 void time_print(char *buf, size_t cap, double ms)
 {
@@ -13,8 +15,10 @@ void time_print(char *buf, size_t cap, double ms)
 		unsigned long long s, part;
 		const char *unit, *part_unit;
 	} steps[] = { { 86400, 3600, "d", "h" }, { 3600, 60, "h", "m" }, { 60, 1, "m", "s" } };
-	unsigned long long s = ms > 0 && ms < 1e18 ? (unsigned long long)(ms / 1000) : 0;
+	unsigned long long s;
 
+	ms = ms > 0 ? (ms < TIME_MAX_MS ? ms : TIME_MAX_MS) : 0;
+	s = (unsigned long long)(ms / 1000);
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
 		if (s < steps[i].s)
 			continue;
@@ -24,7 +28,7 @@ void time_print(char *buf, size_t cap, double ms)
 	if (s > 0)
 		snprintf(buf, cap, "%.1fs", ms / 1000);
 	else
-		snprintf(buf, cap, "%.*fms", ms > 0 && ms < 10 ? 1 : 0, ms > 0 ? ms : 0);
+		snprintf(buf, cap, "%.*fms", ms > 0 && ms < 10 ? 1 : 0, ms);
 }
 
 /* Bytes of the first `chars` characters, and in *ret_all how many there are. */
@@ -61,24 +65,34 @@ static void text_cell(FILE *out, const char *text, size_t len, const struct tabl
 	jbuf_done(&b);
 }
 
+static void number_cell(FILE *out, const char *raw, size_t len, const struct table_column *col)
+{
+	char word[CELL_MAX] = "?";
+
+	if (strchr("-0123456789", raw[0]))
+		snprintf(word, sizeof(word), "%.*s", (int)(len < sizeof(word) ? len : sizeof(word) - 1), raw);
+	if (col->kind == TABLE_TIME && word[0] != '?')
+		time_print(word, sizeof(word), strtod(word, NULL));
+	/* Part of a number would be another number. */
+	if (strlen(word) > (size_t)col->width)
+		snprintf(word, sizeof(word), "%.*s", col->width, "################");
+	fprintf(out, "%*s", col->width, word);
+}
+
 static void cell_show(FILE *out, const char *row, size_t len, const struct table_column *col)
 {
-	char word[CELL_MAX];
 	size_t start, n = 0;
 
 	if (!json_find(row, len, col->key, &start, &n, NULL) || row[start] == 'n') {
 		fprintf(out, col->kind == TABLE_TEXT ? "%-*s" : "%*s", col->width, "-");
 		return;
 	}
-	_cleanup_free_ char *text = json_string_dup(row + start, n, &n);
-	if (col->kind == TABLE_TEXT) {
-		text_cell(out, text ? text : row + start, n, col);
+	if (col->kind != TABLE_TEXT) {
+		number_cell(out, row + start, n, col);
 		return;
 	}
-	snprintf(word, sizeof(word), "%.*s", (int)(n < sizeof(word) ? n : sizeof(word) - 1), text ? "?" : row + start);
-	if (col->kind == TABLE_TIME)
-		time_print(word, sizeof(word), strtod(word, NULL));
-	fprintf(out, "%*s", col->width, word);
+	_cleanup_free_ char *text = json_string_dup(row + start, n, &n);
+	text_cell(out, text ? text : row + start, n, col);
 }
 
 static void head_show(FILE *out, const struct table_column *columns)

@@ -69,7 +69,7 @@ static void note_file(struct audit *a, uint64_t before, struct jbuf *into)
 
 	clock_gettime(CLOCK_REALTIME, &at);
 	if (before)
-		snprintf(name, sizeof(name), AUDIT_OLD_NAME, (unsigned long long)before);
+		snprintf(name, sizeof(name), CHAIN_OLD_NAME, (unsigned long long)before);
 	audit_line_open(&a->chain, AUDIT_FILE_NEW, &at, into);
 	audit_line_core(a->core, a->core_n, into);
 	audit_line_text("before", name, into);
@@ -112,7 +112,7 @@ static void begin(struct audit *a, struct audit_scan *s)
 		snprintf(text, sizeof(text), "%llu records do not follow the one before; see brig audit verify", (unsigned long long)s->breaks);
 		log_event(LOG_ERR, "audit_broken", LOG_NONE, "the audit log was changed: %s", text);
 	}
-	audit_note(a, restart ? AUDIT_RESTART : AUDIT_SUPERVISOR_START, restart ? a->boot->why : text);
+	audit_own_line(a, restart ? AUDIT_RESTART : AUDIT_SUPERVISOR_START, restart ? a->boot->why : text);
 	if (!restart && (a->core_lives || a->open->count > 0)) /* everything was killed at once */
 		audit_core_ended(a, "supervisor_killed");
 	audit_settle(a);
@@ -158,7 +158,7 @@ static void on_core_new(struct audit *a, const struct audit_ctl *msg, int fd)
 			audit_core_ended(a, "core_ended");
 		a->core = msg->number;
 		a->core_n = 0;
-		audit_note(a, AUDIT_CORE_START, msg->text);
+		audit_own_line(a, AUDIT_CORE_START, msg->text);
 	}
 	a->core_lives = true;
 	a->acked_n = 0;
@@ -271,7 +271,7 @@ static int finish(struct audit *a)
 {
 	if (a->core_lives)
 		audit_core_ended(a, "core_ended");
-	audit_note(a, AUDIT_SUPERVISOR_STOP, a->stop_why[0] ? a->stop_why : "killed");
+	audit_own_line(a, AUDIT_SUPERVISOR_STOP, a->stop_why[0] ? a->stop_why : "killed");
 	audit_settle(a);
 	for (int i = 0; a->log.out.len > 0 && i < LAST_TRIES; i++) {
 		(void)poll(NULL, 0, RETRY_MS);

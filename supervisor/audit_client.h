@@ -1,14 +1,39 @@
 /* Core's side of the audit log: records go out in order, what is not acknowledged is kept
- * and sent again to the next audit process. Core only. */
+ * and sent again to the next audit process. Core only. In a private supervisor there is no log, and all of this does nothing. */
 #ifndef BRIG_SUPERVISOR_AUDIT_CLIENT_H
 #define BRIG_SUPERVISOR_AUDIT_CLIENT_H
 
+#include "supervisor/audit_record.h"
 #include "supervisor/call.h"
+
+struct audit_client;
+
+/* Asks the keeper for a socket to the audit process; where there is none yet, again later. */
+int audit_client_open(struct core *core, struct err *err);
+/* What is queued still goes into the socket (bounded wait). */
+void audit_client_close(struct core *core);
 
 /* The decision on this call. 0: call_recorded() or call_unrecorded() follows, or came already where nothing is recorded.
  * -errno: it cannot be recorded now, *err says why. */
 int audit_begin(struct call *call, struct err *err);
 /* How it ended; before the answer. */
-void audit_end(const struct call *call);
+void audit_end(struct call *call);
+/* Something that is no call (CANCEL, RELOAD, DRAIN, SESSION_OPEN, SESSION_END) and who asked for it; session, call_id and text
+ * may be NULL. -errno: it will not be in the log; what an admin asked for is then not to be done. */
+int audit_note(struct core *core, enum audit_kind kind, uid_t uid, pid_t pid, const char *session, const char *call_id, const char *text);
+
+/* For status and metrics. */
+struct audit_health {
+	bool kept;          /* there is a log */
+	bool connected;
+	int err;            /* of the last refusal, 0 once a record is acknowledged again */
+	unsigned waiting;   /* records that are not acknowledged */
+	uint64_t written, refused; /* since core started */
+};
+void audit_client_health(const struct core *core, struct audit_health *ret);
+
+/* ---- audit_fill.c: records of calls ---- */
+void audit_fill_begin(const struct call *call, struct audit_record *ret);
+void audit_fill_end(const struct call *call, struct audit_record *ret);
 
 #endif

@@ -75,7 +75,7 @@ struct audit {
 /* Everything that core has sent so far, made lines; refusals are answered. False: the socket is at its end. */
 bool audit_take_all(struct audit *a);
 /* A line of our own that is about a core or the supervisor. */
-void audit_note(struct audit *a, enum audit_kind kind, const char *text);
+void audit_own_line(struct audit *a, enum audit_kind kind, const char *text);
 /* The core whose records came last is dead: its open calls end, and a "core_end" follows. */
 void audit_core_ended(struct audit *a, const char *cause);
 /* Writes, syncs where that comes first, and tells core. */

@@ -78,13 +78,13 @@ void audit_line_core(uint64_t core, uint64_t number, struct jbuf *b)
 	jbuf_printf(b, ",\"core\":\"%016llx\",\"n\":%llu", (unsigned long long)core, (unsigned long long)number);
 }
 
-static void print_hash(const uint8_t hash[AUDIT_HASH_LEN], struct jbuf *b)
+static void print_hash(const char *prefix, const uint8_t hash[AUDIT_HASH_LEN], struct jbuf *b)
 {
 	char hex[2 * AUDIT_HASH_LEN + 1];
 
 	for (size_t i = 0; i < AUDIT_HASH_LEN; i++)
 		snprintf(hex + 2 * i, 3, "%02x", hash[i]);
-	jbuf_printf(b, "\"sha256:%s\"", hex);
+	jbuf_printf(b, "\"%s%s\"", prefix, hex);
 }
 
 static void print_sized(const char *key, bool has, const uint8_t hash[AUDIT_HASH_LEN], uint64_t bytes, struct jbuf *b)
@@ -95,7 +95,7 @@ static void print_sized(const char *key, bool has, const uint8_t hash[AUDIT_HASH
 		return;
 	}
 	jbuf_text(b, "{\"sha256\":");
-	print_hash(hash, b);
+	print_hash("", hash, b);
 	jbuf_printf(b, ",\"bytes\":%llu}", (unsigned long long)bytes);
 }
 
@@ -134,7 +134,7 @@ static void print_end(const struct audit_record *r, struct jbuf *b)
 	}
 	jbuf_text(b, r->has & AUDIT_HAS_USAGE ? "},\"receipt\":" : "null,\"receipt\":");
 	if (r->has & AUDIT_HAS_RECEIPT)
-		print_hash(r->receipt, b);
+		print_hash("sha256:", r->receipt, b);
 	else
 		jbuf_text(b, "null");
 }
@@ -154,7 +154,7 @@ void audit_line_record(struct chain *c, const struct audit_record *r, uint64_t c
 	else if (r->kind == AUDIT_END)
 		print_end(r, b);
 	else
-		audit_line_text("text", r->kind == AUDIT_SESSION_END ? r->cause : r->text, b);
+		audit_line_text("text", r->text, b);
 	chain_close(c, b, start);
 }
 

@@ -11,7 +11,7 @@
  *
  *   audit -> keeper
  *   AUDIT_READY   err 0: the log was looked at and can be written. Else text says what is wrong, and audit has ended.
- *   AUDIT_ROTATE  number: of the last record so far, only grows. The keeper renames audit.log to AUDIT_OLD_NAME (never
+ *   AUDIT_ROTATE  number: of the last record so far, only grows. The keeper renames audit.log to CHAIN_OLD_NAME (wire/chain.h; never
  *                 over a file that is there), opens a new one, answers AUDIT_FILE. One at a time.
  */
 #ifndef BRIG_SUPERVISOR_AUDIT_PROTO_H
@@ -21,9 +21,6 @@
 
 #define AUDIT_CTL_MAGIC 0x42524143u
 
-/* In state_dir/audit. Digits enough for any number, so that names sort as the records do. */
-#define AUDIT_LOG_NAME "audit.log"
-#define AUDIT_OLD_NAME "audit-%020llu.log" /* number of AUDIT_ROTATE */
 #define AUDIT_NUMBER_MAX ((uint64_t)INT64_MAX)
 
 enum audit_ctl_kind { AUDIT_CORE = 1, AUDIT_FILE, AUDIT_STOP, AUDIT_READY, AUDIT_ROTATE };

@@ -67,8 +67,8 @@ struct audit_record {
 	char tool[AUDIT_NAME_MAX];
 	char profile[SPEC_NAME_MAX];
 	char rule[AUDIT_TEXT_MAX];  /* BEGIN: what decided, file:line */
-	char cause[AUDIT_CAUSE_MAX]; /* END: a word (layer, limit); SESSION_END: why */
-	char text[AUDIT_TEXT_MAX];  /* RELOAD, DRAIN, SESSION_OPEN: in words */
+	char cause[AUDIT_CAUSE_MAX]; /* END: a word, of a layer or a module */
+	char text[AUDIT_TEXT_MAX];  /* of what is no call */
 };
 
 /* err 0: all records up to `number` are in the log. Else that one record, a BEGIN, is not and will not be: errno. */

@@ -31,7 +31,7 @@ static int room_for_note(struct audit *a)
 	return audit_log_reserve(&a->log, (a->open->count + 1ull) * AUDIT_LINE_MAX);
 }
 
-void audit_note(struct audit *a, enum audit_kind kind, const char *text)
+void audit_own_line(struct audit *a, enum audit_kind kind, const char *text)
 {
 	const struct timespec at = now();
 	size_t start = a->log.out.len;
@@ -51,7 +51,7 @@ void audit_core_ended(struct audit *a, const char *cause)
 	for (unsigned i = 0; i < a->open->count; i++)
 		audit_line_lost(&a->chain, a->open->id[i], cause, &at, &a->log.out);
 	a->open->count = 0;
-	audit_note(a, AUDIT_CORE_END, cause);
+	audit_own_line(a, AUDIT_CORE_END, cause);
 	a->core_lives = false;
 }
 
@@ -67,7 +67,7 @@ static void tell(struct audit *a, uint64_t number, int err)
 static void take_bad(struct audit *a, const char *why)
 {
 	if (room_for_note(a) == 0)
-		audit_note(a, AUDIT_BAD, why);
+		audit_own_line(a, AUDIT_BAD, why);
 }
 
 /* 0, an errno that refuses it, or -1: it was no possible record. */

@@ -3,6 +3,7 @@
 #include "jail/base/fd.h"
 #include "supervisor/audit_client.h"
 #include "supervisor/client.h"
+#include "supervisor/peers.h"
 #include "supervisor/pool.h"
 #include "supervisor/session.h"
 #include "supervisor/metrics.h"
@@ -17,6 +18,13 @@
 /* How often usage is looked at while a tool runs: an out-of-memory kill of a child on v1 and a CPU limit are noticed this late. */
 #define TICK_MS 25
 
+static void request_free(struct call *c)
+{
+	if (c->request)
+		peer_bytes_give(c->peer, c->request_len);
+	free(take_ptr(c->request));
+}
+
 static void call_free(struct call *c)
 {
 	struct event **evs[] = { &c->request_ev, &c->stdout_ev, &c->stderr_ev, &c->result_ev, &c->wall_ev, &c->tick_ev };
@@ -28,7 +36,8 @@ static void call_free(struct call *c)
 	profile_free(c->effective);
 	capture_done(&c->out);
 	capture_done(&c->err);
-	free(c->request);
+	request_free(c);
+	peer_call_end(c->peer);
 	free(c->result);
 	stream_free(c->stream);
 	pending_free(c->pending);
@@ -255,7 +264,7 @@ static void on_request(evutil_socket_t fd, short what UNUSED, void *arg)
 	event_del(c->request_ev);
 	if (!session_keeps(c->session))
 		c->jail->request_fd = fd_close(c->jail->request_fd);
-	free(take_ptr(c->request));
+	request_free(c);
 }
 
 static struct event *watch_fd(struct call *c, int fd, short what, event_callback_fn fn)
@@ -442,6 +451,7 @@ static int build_request(struct call *c, const struct call_request *req)
 	if (!c->request)
 		return -ENOMEM;
 	memcpy(c->nonce, head.nonce, sizeof(c->nonce));
+	peer_bytes_add(c->peer, c->request_len);
 	memcpy(c->request, &head, sizeof(head));
 	memcpy(c->request + sizeof(head), req->body, req->body_len);
 	memcpy(c->request + sizeof(head) + req->body_len, req->args, req->args_len);
@@ -463,11 +473,15 @@ static struct call *call_new(struct client *client, const struct call_request *r
 {
 	struct call *c = calloc(1, sizeof(*c));
 
-	if (!c)
+	if (!c) {
+		client_answer_error(client, rpc_id, rpc_id_len, -32603, "no memory", NULL, NULL);
 		return NULL;
+	}
 	c->core = client_core(client);
 	c->received_ns = core_now_ns();
 	c->uid = client_uid(client);
+	c->peer = client_peer(client);
+	peer_call_begin(c->peer);
 	c->pid = client_pid(client);
 	c->flow = req->session ? (const void *)req->session : client;
 	c->session = req->session;

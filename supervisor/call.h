@@ -20,6 +20,7 @@
 /* 32 hex digits and the NUL. */
 #define CALL_ID_SIZE 33
 
+struct audit_entry;
 struct session;
 struct stream;
 
@@ -48,10 +49,13 @@ struct call {
 	struct stream *stream;     /* NULL: nobody wants the output as it comes */
 	uint8_t nonce[FRAME_NONCE_BYTES]; /* of the frame that answers it */
 	uid_t uid;                 /* of the client, which may leave before the call does */
+	struct peer *peer;         /* the account that it is on */
 	pid_t pid;
 	const void *flow;          /* with whom it shares turns in the queue: its session, else its connection. Only compared */
 	struct sched_entry sched;
 	bool best_effort;
+	struct audit_entry *audit;       /* audit_client.c: the decision's record while it waits for the log's word */
+	bool audited;              /* that record was sent: one of the end must follow */
 	bool recorded;             /* the decision is in the audit log */
 	struct profile *effective; /* a reference */
 	struct zygote *zygote;     /* NULL while queued */

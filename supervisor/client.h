@@ -14,15 +14,28 @@ enum authority {
 	AUTHORITY_ADMIN,   /* admin.sock: that, and decides */
 };
 
-/* Starts reading; the core owns the client. Takes fd, also on failure. */
-int client_open(struct core *core, int fd, enum authority authority, const struct ucred *peer, struct client **ret, struct err *err);
+/* Answers that wait for a client which does not read them. Above this no further request of its is taken, and no notification sent. */
+#define CLIENT_UNREAD_MAX (1u << 20)
+
+struct peer;
+
+/* Starts reading; the core owns the client. Takes fd (non-blocking) and the connection on peer's account (NULL: none), also on failure. */
+int client_open(struct core *core, int fd, enum authority authority, const struct ucred *cred, struct peer *peer, struct err *err);
 void client_close(struct client *client);
+struct client *client_next(const struct client *client); /* in core->clients */
+/* Its connection ends, and then its calls, from the event loop. */
+void client_drop(struct client *client);
+/* What it was told goes out, until then at the latest (core_now_ns()). Blocks: for core's end. */
+void client_flush(struct client *client, uint64_t until_ns);
 
 struct core *client_core(const struct client *client);
 enum authority client_authority(const struct client *client);
 const char *client_socket_name(const struct client *client); /* "agent.sock" */
 uid_t client_uid(const struct client *client); /* of SO_PEERCRED, when it connected */
 pid_t client_pid(const struct client *client);
+struct peer *client_peer(const struct client *client);
+/* peer_call_room() for a call with so many bytes, which it is sending now. */
+const char *client_call_room(const struct client *client, size_t bytes);
 /* How many of that authority are connected. */
 unsigned client_count(const struct core *core, enum authority authority);
 
@@ -30,6 +43,10 @@ unsigned client_count(const struct core *core, enum authority authority);
 void client_answer(struct client *client, const char *rpc_id, size_t rpc_id_len, const char *result, size_t len);
 void client_answer_error(struct client *client, const char *rpc_id, size_t rpc_id_len, int code, const char *message,
 			 const char *where, const char *hint);
+/* The same of an err; retry_after_ms 0: there is no use in asking again. */
+void client_answer_err(struct client *client, const char *rpc_id, size_t rpc_id_len, int code, const struct err *err, uint32_t retry_after_ms);
+/* The line itself, for one who never becomes a client. */
+void client_print_err(struct jbuf *b, const char *rpc_id, size_t rpc_id_len, int code, const struct err *err, uint32_t retry_after_ms);
 /* A notification: {"jsonrpc":"2.0","method":METHOD,"params":PARAMS}. False: the client does not read fast enough, nothing was sent. */
 bool client_notify(struct client *client, const char *method, const char *params, size_t len);
 

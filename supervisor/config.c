@@ -46,6 +46,7 @@ int config_defaults(struct config *c, struct err *err)
 		.connections_max = 512,
 		.calls_per_uid = 256,
 		.queued_bytes_per_uid = 64ull << 20,
+		.unread_ms = 30000,
 		.running_max = 32,
 		.queue_max = 1024,
 		.queue_wait_ms = 30000,
@@ -68,4 +69,17 @@ int config_defaults(struct config *c, struct err *err)
 	if (r == 0)
 		r = path_set(c->agent.path, sizeof(c->agent.path), c->run_dir, "/agent.sock", err);
 	return r < 0 ? r : path_set(c->admin.path, sizeof(c->admin.path), c->run_dir, "/admin.sock", err);
+}
+
+void config_default_path(char *ret, size_t cap)
+{
+	const char *dir = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+
+	ret[0] = '\0';
+	if (geteuid() == 0)
+		snprintf(ret, cap, "/etc/brig/brigd.conf");
+	else if (dir && *dir)
+		snprintf(ret, cap, "%s/brig/brigd.conf", dir);
+	else if (home && *home)
+		snprintf(ret, cap, "%s/.config/brig/brigd.conf", home);
 }

@@ -10,14 +10,15 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 /* Ids that may use one socket, by name or number in the file. */
 #define CONFIG_UIDS_MAX 32
 /* Names in a list of profiles. */
 #define CONFIG_PROFILES_MAX 32
-/* sun_path of unix(7), its NUL included. */
-#define CONFIG_SOCKET_MAX 108
+/* sun_path of unix(7) without the ".new" that a socket has until it listens; its NUL included. */
+#define CONFIG_SOCKET_MAX 104
 
 struct config_socket {
 	char path[CONFIG_SOCKET_MAX];
@@ -45,6 +46,7 @@ struct config {
 	uint32_t connections_per_uid, connections_max;
 	uint32_t calls_per_uid;         /* queued and running */
 	uint64_t queued_bytes_per_uid;  /* requests that wait */
+	uint32_t unread_ms;             /* a client that reads none of its answers for so long is dropped */
 
 	/* The queue. */
 	uint32_t running_max;           /* calls in jails at once, at most LIMIT_SLOTS */
@@ -76,5 +78,30 @@ struct config {
 /* What holds without a file. For root /run/brig and /var/lib/brig; for others below XDG_RUNTIME_DIR and XDG_STATE_HOME;
  * BRIG_STATE, where set, replaces both. */
 int config_defaults(struct config *ret, struct err *err);
+
+/* Room for every key of the file. */
+#define CONFIG_KEYS_MAX 48
+
+/* Where each value came from: the place of the key in the file, or line 0 for a default. By row of the table of keys. */
+struct config_origin {
+	struct {
+		uint32_t line, column;
+	} at[CONFIG_KEYS_MAX];
+};
+
+/* The whole text of a file over the defaults that stand in *config. name is for messages. On failure, whose place
+ * (name:line:column) is in err->where, *config is not as it was. */
+int config_parse(struct config *config, struct config_origin *ret, const char *name, const char *text, size_t len, struct err *err);
+/* Defaults, then the file; one that is not there is as good as empty unless it was named. It must belong to
+ * root or to us, and nobody else may write it. */
+int config_read(struct config *ret, struct config_origin *ret_origin, const char *path, bool named, struct err *err);
+/* The file that is read where none is named: /etc/brig/brigd.conf for root, else below XDG_CONFIG_HOME. "" where there is no such place. */
+void config_default_path(char *ret, size_t cap);
+/* Refuses what a running supervisor cannot take over, naming the key. */
+int config_reload_check(const struct config *now, const struct config *next, const struct config_origin *origin, struct err *err);
+/* Do the profiles that it names exist? names[count], sorted or not. */
+int config_profiles_check(const struct config *config, const struct config_origin *origin, const char *const *names, size_t count, struct err *err);
+/* Every key with its value and where that came from, as a file that config_parse() takes. */
+void config_print(const struct config *config, const struct config_origin *origin, FILE *out);
 
 #endif

@@ -1,5 +1,6 @@
 #include "supervisor/core.h"
 
+#include "supervisor/audit_client.h"
 #include "supervisor/call.h"
 #include "supervisor/core_filter.h"
 #include "supervisor/core_seal.h"
@@ -47,6 +48,7 @@ void core_leave(struct core *core)
 	if (core->leaving)
 		return;
 	core->leaving = core->draining = true;
+	session_end_all(core, "brigd ended");
 	for (c = LIST_FIRST(&core->calls); c; c = next_call) {
 		next_call = LIST_NEXT(c, link);
 		if (core->stopping)
@@ -96,9 +98,10 @@ static void free_all(struct core *core)
 		zygote_free(z);
 	core_life_close(core);
 	drain_answer(core);
-	server_close(core);
 	session_free_all(core);
+	server_close(core);
 	sched_close(core);
+	audit_client_close(core);
 	profile_cache_free(core->profiles);
 	metrics_free(core->metrics);
 	event_base_free(core->base);
@@ -133,11 +136,15 @@ int core_main(struct core_boot *boot)
 	core.base = event_base_new();
 	core.profiles = profile_cache_new(boot->profiles);
 	core.metrics = metrics_new(boot->restarts);
+	if (core.profiles && boot->client_fd < 0 && !boot->checked && profile_cache_fill(core.profiles, &err) < 0) {
+		log_err(LOG_CRIT, "profile_refused", LOG_NONE, &err);
+		return outcome_exit_status(OUTCOME_SETUP_FAILED);
+	}
 	keeper = core.base ? event_new(core.base, boot->keeper_fd, EV_READ | EV_PERSIST, on_keeper, &core) : NULL;
 	if (!core.profiles || !core.metrics || !keeper || event_add(keeper, NULL) < 0 || sched_open(&core) < 0 || pool_open(&core) < 0 ||
 	    server_open(&core, &err) < 0)
 		return die("event loop");
-	if (boot->client_fd < 0 && core_life_open(&core, &err) < 0) {
+	if (audit_client_open(&core, &err) < 0 || (boot->client_fd < 0 && core_life_open(&core, &err) < 0)) {
 		log_err(LOG_CRIT, "core_failed", LOG_NONE, &err);
 		return 70;
 	}

@@ -21,6 +21,7 @@ struct core_boot {
 	int as_root;    /* host ids per slot are in force */
 	uint32_t uid;   /* to become, with gid = uid, when as_root */
 	uint32_t restarts; /* cores before this one */
+	bool checked;   /* the profiles were found good by a core before this one */
 	uint32_t next_gen; /* of zygotes: the keeper takes only generations that it has not seen */
 	enum cgroup_kind cgroup; /* what calls get on this host */
 	char cgroup_why[200], cgroup_fix[200]; /* struct cgroup_host, for doctor and refusals */

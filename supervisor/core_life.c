@@ -42,6 +42,13 @@ static void on_leave(evutil_socket_t sig UNUSED, short what UNUSED, void *arg)
 	core_leave(core);
 }
 
+static void on_reload(evutil_socket_t sig UNUSED, short what UNUSED, void *arg)
+{
+	struct err err;
+
+	(void)core_reload(arg, &err); /* it logs */
+}
+
 static void on_alive(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 {
 	struct core *core = arg;
@@ -63,10 +70,11 @@ int core_life_open(struct core *core, struct err *err)
 	signal(SIGINT, SIG_IGN);
 	ev[EV_DRAIN] = evsignal_new(core->base, CORE_SIGNAL_DRAIN, on_drain, core);
 	ev[EV_LEAVE] = evsignal_new(core->base, CORE_SIGNAL_LEAVE, on_leave, core);
+	ev[EV_HUP] = evsignal_new(core->base, SIGHUP, on_reload, core);
 	ev[EV_ALIVE] = event_new(core->base, -1, EV_PERSIST, on_alive, core);
 	ev[EV_DEADLINE] = evtimer_new(core->base, on_leave, core);
-	if (!ev[EV_DRAIN] || !ev[EV_LEAVE] || !ev[EV_ALIVE] || !ev[EV_DEADLINE] || event_add(ev[EV_DRAIN], NULL) < 0 ||
-	    event_add(ev[EV_LEAVE], NULL) < 0 || event_add(ev[EV_ALIVE], &alive) < 0)
+	if (!ev[EV_DRAIN] || !ev[EV_LEAVE] || !ev[EV_HUP] || !ev[EV_ALIVE] || !ev[EV_DEADLINE] || event_add(ev[EV_DRAIN], NULL) < 0 ||
+	    event_add(ev[EV_LEAVE], NULL) < 0 || event_add(ev[EV_HUP], NULL) < 0 || event_add(ev[EV_ALIVE], &alive) < 0)
 		return err_set(err, ERR_HOST, ENOMEM, "core", "cannot watch for signals");
 	return keeper_ask(core->boot->keeper_fd, &msg, -1, &reply, NULL, 0, err);
 }

@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
-struct evconnlistener;
+struct audit_client;
+struct server;
 struct metrics;
 struct pools;
 struct zygote;
@@ -24,7 +25,8 @@ struct core {
 	struct event_base *base;
 	struct profile_cache *profiles;
 	struct metrics *metrics;
-	struct evconnlistener *listeners[2]; /* agent, admin; NULL in a private supervisor */
+	struct server *server;           /* NULL in a private supervisor */
+	struct audit_client *audit; /* NULL: no log, in a private supervisor */
 	LIST_HEAD(, client) clients;
 	LIST_HEAD(, zygote) zygotes;
 	LIST_HEAD(, jail) jails;
@@ -47,6 +49,9 @@ struct core {
 void core_drain(struct core *core);
 /* That, and core leaves when nothing runs any more, or after drain_ms. */
 void core_stop(struct core *core);
+/* Reads configuration and profiles again (through the keeper), checks all, then works with them; or says why not, and
+ * nothing has changed. Blocks meanwhile. What runs ends on what it began with. */
+int core_reload(struct core *core, struct err *err);
 /* A daemon's signals and signs of life; says READY. And their end. */
 int core_life_open(struct core *core, struct err *err);
 void core_life_close(struct core *core);

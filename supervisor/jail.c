@@ -79,10 +79,12 @@ static void jail_free(struct jail *j)
 	jail_close(j);
 	if (j->timer)
 		event_free(j->timer);
-	if (j->has_slot)
+	/* One that found no slot leaves no room behind: who waits would look at once, in vain, and without end. */
+	if (j->has_slot) {
 		j->core->slots_used &= ~(UINT64_C(1) << j->slot);
-	sched_room(j->core);
-	pool_soon(j->core);
+		sched_room(j->core);
+		pool_soon(j->core);
+	}
 	free(j);
 }
 

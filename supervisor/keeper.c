@@ -47,7 +47,8 @@ static void keeper_init(struct keeper *k, struct keeper_boot *boot)
 	k->daemon = boot->client_fd < 0;
 	k->lane.lock_fd = k->lane.dir_fd = -1;
 	k->listener = (struct listener){ -1, -1, -1, -1 };
-	k->core = (struct keeper_child){ .pidfd = -1, .sock = -1 };
+	k->core = k->audit = (struct keeper_child){ .pidfd = -1, .sock = -1 };
+	k->audit_dir = -1;
 	k->lifeline[0] = k->lifeline[1] = k->image_fd = k->signal_fd = -1;
 	for (int i = 0; i < CGROUP_DIRS; i++)
 		k->host.base[i] = -1;
@@ -103,6 +104,10 @@ static int start(struct keeper *k, struct err *err)
 		r = host_open(k, err);
 	if (r == 0 && pipe2(k->lifeline, O_CLOEXEC) < 0)
 		r = err_set(err, ERR_HOST, errno, "keeper", "pipe: %s", strerror(errno));
+	if (r == 0 && k->daemon && k->boot->config.audit)
+		r = keeper_audit_open(k, err);
+	if (r == 0 && k->audit_dir >= 0)
+		r = keeper_audit_start(k, err);
 	if (r == 0)
 		r = keeper_core_start(k, err);
 	return r == 0 ? keeper_caps_drop(k->lane.ranged, err) : r;
@@ -128,6 +133,8 @@ static void finish(struct keeper *k)
 	k->core.sock = fd_close(k->core.sock);
 	k->core.pidfd = fd_close(k->core.pidfd);
 	keeper_jails_end(k);
+	keeper_audit_finish(k, k->signals > 0 ? "a signal told it to" : k->status ? "core could not go on" : "core ended");
+	keeper_reload_drop(k);
 	cgroup_host_close(&k->host);
 	for (int i = 0; i < 2; i++)
 		k->lifeline[i] = fd_close(k->lifeline[i]);

@@ -12,6 +12,7 @@
 #include "supervisor/keeper_proto.h"
 #include "supervisor/lane.h"
 #include "supervisor/listener.h"
+#include "supervisor/load.h"
 #include "supervisor/profile.h"
 #include "supervisor/zygote_start.h"
 
@@ -22,6 +23,7 @@
 struct keeper_boot {
 	int client_fd;                  /* private supervisor: the client's connection, becomes core's; -1: serve sockets */
 	pid_t client_pid;               /* the brig that made it, if it is our parent, else 0 */
+	struct load_from from;          /* where these two are read again */
 	struct profile_store *profiles; /* raw texts; each core gets a copy by fork */
 	struct config config;
 	const char *zygote_path; /* NULL: beside our own binary */
@@ -41,6 +43,7 @@ struct keeper_child {
 	int64_t started_ms;
 	int64_t again_ms;   /* a start is due then; 0: none is */
 	unsigned failures;  /* ends in a row, each soon after its start */
+	char end[80];       /* how the one before ended: "signal 9"; "": there was none */
 };
 
 struct keeper {
@@ -57,11 +60,21 @@ struct keeper {
 	struct listener listener;
 	struct keeper_child core;
 	uint32_t core_starts;
+	uint64_t core_instance; /* random, never 0: whose records the log has */
+	struct keeper_child audit;
+	int audit_dir;          /* state_dir/audit; -1: nothing is recorded */
+	bool audit_ready;
+	int audit_err;          /* of its start */
+	char audit_why[160];    /* that in words, or how the last one ended; "" at first */
+	uint64_t audit_rotated; /* number of the last rotation */
+	struct loaded next;     /* read again, and not yet taken by core */
+	bool next_pending;
 	bool core_ready;   /* this core said READY */
 	bool served;       /* one did: from then on one that ends is replaced */
 	int64_t alive_ms;  /* core's last sign of life */
 	unsigned signals;  /* that told us to end */
 	int64_t leave_ms;  /* core has to be gone by then; 0: it need not */
+	bool reload_due;   /* SIGHUP came while no core was ready */
 	bool over;         /* the loop ends */
 	int status;        /* what we end with */
 };
@@ -71,15 +84,45 @@ int64_t keeper_now_ms(void); /* CLOCK_MONOTONIC */
 /* keeper_loop.c: serves until k->over. */
 void keeper_loop(struct keeper *k);
 
-/* keeper_children.c */
+/* keeper_child.c */
+/* A new socket to the child that is forked next; its end goes to *ret_theirs. */
+int keeper_child_pair(struct keeper_child *c, int *ret_theirs, struct err *err);
+/* After fork(), whose answer is pid. On failure the socket is closed. */
+int keeper_child_forked(struct keeper_child *c, pid_t pid, const char *name, struct err *err);
+void keeper_child_signal(const struct keeper_child *c, int sig);
+/* False while it runs. */
+bool keeper_child_reap(struct keeper_child *c, siginfo_t *ret);
+/* Sets when the next start is due. */
+void keeper_child_again(struct keeper_child *c);
+/* In a child: everything but these, and the standard ones, goes. */
+void keeper_close_others(const int *keep, size_t count);
+
+/* keeper_core.c */
 int keeper_core_start(struct keeper *k, struct err *err);
-void keeper_core_signal(const struct keeper *k, int sig);
 /* Core has ended: reaps it, ends what it used, and ends the loop or sets the time of the next start. */
 void keeper_core_ended(struct keeper *k);
 /* A start that is due. */
 void keeper_core_again(struct keeper *k);
+
+/* keeper_reload.c. Reads again; a sealed memfd for core, or -errno. */
+int keeper_reload_read(struct keeper *k);
+void keeper_reload_take(struct keeper *k);
+void keeper_reload_refused(struct keeper *k);
+void keeper_reload_drop(struct keeper *k);
+
 /* Every zygote with all its jails, and every control group. Bounded. */
 void keeper_jails_end(struct keeper *k);
+
+/* keeper_audit.c. Only in a daemon. Open: before the drop of privilege. Start: waits until the log can be written, else says why not. */
+int keeper_audit_open(struct keeper *k, struct err *err);
+int keeper_audit_start(struct keeper *k, struct err *err);
+void keeper_audit_msg(struct keeper *k);
+void keeper_audit_ended(struct keeper *k);
+void keeper_audit_again(struct keeper *k);
+/* Core's end of a new pair to it. EAGAIN: it is being started. */
+int keeper_audit_pair(struct keeper *k, int *ret_fd, struct err *err);
+/* After core: waits (bounded) until the last line is written. */
+void keeper_audit_finish(struct keeper *k, const char *why);
 
 /* One message of core: receive, check, handle, answer. 0; 1 at end of file; -errno when
  * core broke the protocol, which ends it. */

@@ -17,7 +17,7 @@
 /* After SIGKILL: how often we look whether core is gone. */
 #define KILL_AGAIN_MS 100
 
-enum { AT_CORE_SOCK, AT_SIGNAL, AT_CORE, AT_ZYGOTES, AT_END = AT_ZYGOTES + KEEPER_ZYGOTES };
+enum { AT_CORE_SOCK, AT_SIGNAL, AT_CORE, AT_AUDIT_SOCK, AT_AUDIT, AT_ZYGOTES, AT_END = AT_ZYGOTES + KEEPER_ZYGOTES };
 
 static void leave_within(struct keeper *k, int64_t ms)
 {
@@ -29,7 +29,7 @@ static void leave_within(struct keeper *k, int64_t ms)
 /* A private supervisor has one call at most and a client that waits: there is nothing to drain. */
 static void leave_private(struct keeper *k)
 {
-	keeper_core_signal(k, k->leave_ms ? SIGKILL : SIGTERM);
+	keeper_child_signal(&k->core, k->leave_ms ? SIGKILL : SIGTERM);
 	if (!k->leave_ms)
 		leave_within(k, CORE_LEAVE_MS);
 }
@@ -45,8 +45,16 @@ static void leave_daemon(struct keeper *k)
 		log_event(LOG_NOTICE, "draining", LOG_NONE, "draining, for at most %u ms", k->boot->config.drain_ms);
 	}
 	k->signals++;
-	keeper_core_signal(k, k->core_ready ? says[i] : SIGKILL);
+	keeper_child_signal(&k->core, k->core_ready ? says[i] : SIGKILL);
 	leave_within(k, i == 0 ? (int64_t)k->boot->config.drain_ms + CORE_LEAVE_MS : CORE_LEAVE_MS);
+}
+
+/* Core asks us to read again; one that is not ready yet would die of the signal. */
+static void reload(struct keeper *k)
+{
+	k->reload_due = !k->core_ready;
+	if (k->core_ready)
+		keeper_child_signal(&k->core, SIGHUP);
 }
 
 static void on_signal(struct keeper *k)
@@ -58,7 +66,7 @@ static void on_signal(struct keeper *k)
 	if (!k->daemon)
 		leave_private(k);
 	else if (sig.ssi_signo == SIGHUP)
-		keeper_core_signal(k, SIGHUP);
+		reload(k);
 	else
 		leave_daemon(k);
 }
@@ -74,7 +82,7 @@ static void on_core_msg(struct keeper *k)
 			  k->daemon ? "it" : "all");
 		if (!k->daemon)
 			k->status = outcome_exit_status(OUTCOME_INTERNAL_ERROR);
-		keeper_core_signal(k, SIGKILL);
+		keeper_child_signal(&k->core, SIGKILL);
 	}
 	k->core.sock = fd_close(k->core.sock);
 	if (!k->leave_ms)
@@ -90,16 +98,20 @@ static void core_check_alive(struct keeper *k, int64_t now, int64_t waited)
 		return;
 	log_event(LOG_CRIT, "core_hung", LOG_NONE, "core has said nothing for %lld s; ending it", (long long)(now - k->alive_ms) / 1000);
 	k->alive_ms = now;
-	keeper_core_signal(k, SIGKILL);
+	keeper_child_signal(&k->core, SIGKILL);
 }
 
 static void do_what_is_due(struct keeper *k, int64_t now, int64_t waited)
 {
 	core_check_alive(k, now, waited);
 	if (k->leave_ms && now >= k->leave_ms)
-		keeper_core_signal(k, SIGKILL);
+		keeper_child_signal(&k->core, SIGKILL);
 	if (k->core.again_ms && now >= k->core.again_ms)
 		keeper_core_again(k);
+	if (k->audit.again_ms && now >= k->audit.again_ms)
+		keeper_audit_again(k);
+	if (k->reload_due && k->core_ready)
+		reload(k);
 }
 
 /* Until when poll() may sleep; -1: for ever. */
@@ -109,8 +121,11 @@ static int wait_ms(const struct keeper *k, int64_t now)
 
 	if (k->leave_ms && k->leave_ms - now < wait)
 		wait = k->leave_ms > now ? k->leave_ms - now : KILL_AGAIN_MS;
-	if (k->core.again_ms && k->core.again_ms - now < wait)
-		wait = k->core.again_ms > now ? k->core.again_ms - now : 0;
+	const int64_t starts[] = { k->core.again_ms, k->audit.again_ms };
+
+	for (size_t i = 0; i < ARRAY_LEN(starts); i++)
+		if (starts[i] && starts[i] - now < wait)
+			wait = starts[i] > now ? starts[i] - now : 0;
 	return wait == INT64_MAX ? -1 : (int)wait;
 }
 
@@ -119,6 +134,8 @@ static void fds_fill(const struct keeper *k, struct pollfd fds[AT_END])
 	fds[AT_CORE_SOCK] = (struct pollfd){ k->core.sock, POLLIN, 0 };
 	fds[AT_SIGNAL] = (struct pollfd){ k->signal_fd, POLLIN, 0 };
 	fds[AT_CORE] = (struct pollfd){ k->core.pidfd, POLLIN, 0 };
+	fds[AT_AUDIT_SOCK] = (struct pollfd){ k->audit.sock, POLLIN, 0 };
+	fds[AT_AUDIT] = (struct pollfd){ k->audit.pidfd, POLLIN, 0 };
 	for (unsigned i = 0; i < KEEPER_ZYGOTES; i++)
 		fds[AT_ZYGOTES + i] = (struct pollfd){ k->zygotes[i].pidfd, POLLIN, 0 };
 }
@@ -150,6 +167,10 @@ void keeper_loop(struct keeper *k)
 			on_core_msg(k);
 		if (n > 0 && fds[AT_CORE].revents)
 			keeper_core_ended(k);
+		if (n > 0 && fds[AT_AUDIT_SOCK].revents)
+			keeper_audit_msg(k);
+		if (n > 0 && fds[AT_AUDIT].revents)
+			keeper_audit_ended(k);
 		zygotes_reap(k);
 		do_what_is_due(k, now, now - before);
 		before = keeper_now_ms();

@@ -190,6 +190,35 @@ static int on_alive(struct keeper *k, struct request *q UNUSED)
 	return 0;
 }
 
+static int on_audit(struct keeper *k, struct request *q)
+{
+	return k->audit_dir < 0 ? BROKEN : keeper_audit_pair(k, q->ret_fd, q->err);
+}
+
+static int on_reload(struct keeper *k, struct request *q)
+{
+	int fd = keeper_reload_read(k);
+
+	if (fd < 0)
+		return err_set(q->err, ERR_HOST, -fd, "reload", "no memory for what was read");
+	*q->ret_fd = fd;
+	return 0;
+}
+
+static int on_reload_done(struct keeper *k, struct request *q UNUSED)
+{
+	if (!k->next_pending)
+		return BROKEN;
+	keeper_reload_take(k);
+	return 0;
+}
+
+static int on_reload_refused(struct keeper *k, struct request *q UNUSED)
+{
+	keeper_reload_refused(k);
+	return 0;
+}
+
 enum needs { NEEDS_NOTHING, NEEDS_SLOT, NEEDS_GROUP };
 
 static const struct handler {
@@ -208,6 +237,10 @@ static const struct handler {
 	[KP_CGROUP_DEL] = { on_cgroup_del, 0, 0, NEEDS_GROUP, false },
 	[KP_READY] = { on_ready, 0, 0, NEEDS_NOTHING, true },
 	[KP_ALIVE] = { on_alive, 0, 0, NEEDS_NOTHING, true },
+	[KP_AUDIT] = { on_audit, 0, 1, NEEDS_NOTHING, true },
+	[KP_RELOAD] = { on_reload, 0, 1, NEEDS_NOTHING, true },
+	[KP_RELOAD_DONE] = { on_reload_done, 0, 0, NEEDS_NOTHING, true },
+	[KP_RELOAD_REFUSED] = { on_reload_refused, 0, 0, NEEDS_NOTHING, true },
 };
 
 static int handle(struct keeper *k, const struct handler *h, struct request *q)

@@ -3,6 +3,7 @@
 #include "supervisor/lane.h"
 
 #include "jail/base/fd.h"
+#include "supervisor/dirs.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,31 +16,14 @@
 #define INSTANCE_LEN 8
 #define TMP_NAMES 4u
 
-/* Opens (or makes, 0700) one directory that must be our own and no link. */
-static int dir_own(int at, const char *name, mode_t mode)
-{
-	struct stat st;
-
-	if (mkdirat(at, name, mode) < 0 && errno != EEXIST)
-		return -errno;
-	_cleanup_close_ int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (st.st_uid != geteuid() || (st.st_mode & 022))
-		return -EPERM;
-	return fd_take(&fd);
-}
-
 /* parent/brig[-uid]/lanes; the parent is a system directory or the user's own. */
 static int dir_below(const char *parent, const char *name)
 {
 	_cleanup_close_ int top = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (top < 0)
 		return -errno;
-	_cleanup_close_ int mid = dir_own(top, name, geteuid() == 0 ? 0755 : 0700);
-	return mid < 0 ? mid : dir_own(mid, "lanes", 0700);
+	_cleanup_close_ int mid = dirs_open_own(top, name, geteuid() == 0 ? 0755 : 0700);
+	return mid < 0 ? mid : dirs_open_own(mid, "lanes", 0700);
 }
 
 static int dir_open(struct err *err)
@@ -125,7 +109,7 @@ static int take(int dir, unsigned lanes, struct lane *ret, struct err *err)
 int lane_take_in(const char *path, unsigned lanes, struct lane *ret, struct err *err)
 {
 	*ret = (struct lane){ .lock_fd = -1, .dir_fd = -1 };
-	_cleanup_close_ int dir = dir_own(AT_FDCWD, path, 0700);
+	_cleanup_close_ int dir = dirs_open_own(AT_FDCWD, path, 0700);
 	if (dir < 0)
 		return err_set(err, ERR_HOST, -dir, "lane", "cannot use %s: %s", path, strerror(-dir));
 	int r = take(dir, lanes, ret, err);

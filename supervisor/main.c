@@ -1,139 +1,21 @@
 /* brigd: command line, then the keeper. */
 #include "jail/base/fd.h"
 #include "jail/base/names.h"
-#include "jail/base/version.h"
+#include "supervisor/drop.h"
 #include "supervisor/keeper.h"
+#include "supervisor/cmdline.h"
+#include "supervisor/profile_cache.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
-#define PROFILES_INSTALLED "/usr/share/brig/profiles"
-
-struct options {
-	int private_fd;
-	unsigned warm;
-	const char *profiles; /* NULL: find them */
-	bool help, version;
-};
-
-struct option_row {
-	const char *name, *value, *help;
-	bool (*set)(struct options *o, const char *value);
-};
-
-static bool number_parse(const char *text, unsigned max, unsigned *ret)
-{
-	char *end;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	unsigned long n = strtoul(text, &end, 10);
-	if (errno || *end || n > max)
-		return false;
-	*ret = (unsigned)n;
-	return true;
-}
-
-static bool set_private(struct options *o, const char *value)
-{
-	unsigned fd;
-
-	if (!number_parse(value, INT_MAX, &fd) || fd < 3)
-		return false;
-	o->private_fd = (int)fd;
-	return true;
-}
-
-static bool set_warm(struct options *o, const char *value)
-{
-	return number_parse(value, LIMIT_SLOTS, &o->warm);
-}
-
-static bool set_profiles(struct options *o, const char *value)
-{
-	o->profiles = value;
-	return *value != '\0';
-}
-
-static bool set_help(struct options *o, const char *value UNUSED)
-{
-	return o->help = true;
-}
-
-static bool set_version(struct options *o, const char *value UNUSED)
-{
-	return o->version = true;
-}
-
-static const struct option_row rows[] = {
-	{ "--private", "FD", "serve the one client behind descriptor FD (3 or more), and end with it", set_private },
-	{ "--warm", "N", "keep N jails of each profile ready (0 to 61; default 0: make each on demand)", set_warm },
-	{ "--profiles", "DIR", "read profiles from DIR (default: beside build/, else " PROFILES_INSTALLED ")", set_profiles },
-	{ "--version", NULL, "print the version", set_version },
-	{ "--help", NULL, "print this", set_help },
-};
-
-static void help_print(void)
-{
-	printf("usage: brigd --private FD [--warm N] [--profiles DIR]\n\n"
-	       "The supervisor: starts jails and limits, watches and ends them. `brig run` starts one of\n"
-	       "its own; there is rarely a reason to start it by hand.\n\n");
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		printf("  %-11s %-4s %s\n", rows[i].name, rows[i].value ? rows[i].value : "", rows[i].help);
-	printf("\nexamples:\n"
-	       "  brig run tool.py --args '{\"x\": 1}'       what starts brigd in everyday use\n"
-	       "  brigd --private 3 --warm 2                started with a connected stream socket as descriptor 3\n"
-	       "  brigd --private 3 --profiles ./profiles   the same with profiles of your own\n"
-	       "\nbrigd(8) shows a client in Python.\n");
-}
-
-static const struct option_row *row_find(const char *name, size_t len)
-{
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		if (strlen(rows[i].name) == len && strncmp(rows[i].name, name, len) == 0)
-			return &rows[i];
-	return NULL;
-}
-
-static int usage_error(const char *what, const char *word)
-{
-	char safe[80];
-	size_t n = 0;
-
-	for (; *word && n < sizeof(safe) - 1; word++)
-		safe[n++] = *word >= ' ' && *word < 0x7f ? *word : '?';
-	safe[n] = '\0';
-	fprintf(stderr, "brigd: %s \"%s\"; see brigd --help\n", what, safe);
-	return -EXIT_USAGE;
-}
-
-static int options_parse(int argc, char **argv, struct options *o)
-{
-	for (int i = 1; i < argc; i++) {
-		size_t len = strcspn(argv[i], "=");
-		const struct option_row *row = row_find(argv[i], len);
-		const char *value = argv[i][len] == '=' ? argv[i] + len + 1 : NULL;
-
-		if (!row)
-			return usage_error(argv[i][0] == '-' ? "unknown option" : "unexpected argument", argv[i]);
-		if (!row->value && value)
-			return usage_error("no value belongs to", row->name);
-		if (row->value && !value && i + 1 < argc)
-			value = argv[++i];
-		if (row->value && !value)
-			return usage_error("a value is missing after", row->name);
-		if (!row->set(o, value ? value : ""))
-			return usage_error("not a possible value:", value);
-	}
-	return 0;
-}
+#ifndef BRIG_VERSION
+#define BRIG_VERSION "0.1"
+#endif
 
 /* Must be a connected stream socket; returns its maker's pid if that is our parent, 0 if not, -1 if unusable. */
 static pid_t client_check(int fd)
@@ -150,48 +32,12 @@ static pid_t client_check(int fd)
 	return cred.pid == getppid() ? cred.pid : 0;
 }
 
-/* ../profiles beside the directory that our binary lies in, where there is one. */
-static int profiles_open(const char *wanted, char *path, size_t cap)
+static int complain(const struct err *err)
 {
-	ssize_t n;
-
-	if (wanted) {
-		snprintf(path, cap, "%s", wanted);
-		return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	}
-	n = readlink("/proc/self/exe", path, cap - 1);
-	path[n > 0 ? n : 0] = '\0';
-	for (int up = 0; up < 2; up++) {
-		char *slash = strrchr(path, '/');
-		if (slash)
-			*slash = '\0';
-	}
-	n = (ssize_t)strlen(path);
-	snprintf(path + n, cap - (size_t)n, "/profiles");
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0)
-		return fd;
-	snprintf(path, cap, "%s", PROFILES_INSTALLED);
-	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-}
-
-static int profiles_read(const struct options *o, struct profile_store **ret)
-{
-	char path[PATH_MAX];
-	struct err err = { 0 };
-	_cleanup_close_ int dir = profiles_open(o->profiles, path, sizeof(path));
-
-	if (dir < 0) {
-		fprintf(stderr, "brigd: cannot open the profiles in %s: %s; name them by --profiles DIR\n", path, strerror(errno));
-		return outcome_exit_status(OUTCOME_SETUP_FAILED);
-	}
-	if (profile_store_read(dir, path, ret, &err) < 0) {
-		fprintf(stderr, "brigd: %s: %s\n", err.where, err.detail);
-		if (err.hint[0])
-			fprintf(stderr, "brigd: hint: %s\n", err.hint);
-		return outcome_exit_status(OUTCOME_SETUP_FAILED);
-	}
-	return 0;
+	fprintf(stderr, "brigd: %s: %s\n", err->where, err->detail);
+	if (err->hint[0])
+		fprintf(stderr, "brigd: hint: %s\n", err->hint);
+	return err->class == ERR_HOST ? outcome_exit_status(OUTCOME_SETUP_FAILED) : EXIT_USAGE;
 }
 
 /* The three standard descriptors exist from here on, so that no socket of ours ever becomes one of them. */
@@ -230,40 +76,107 @@ static int files_limit(void)
 	return outcome_exit_status(OUTCOME_SETUP_FAILED);
 }
 
+/* Profiles are hostile until they are parsed, and this process may be root: it gives up what it can before. */
+static int check(const struct cmdline *o)
+{
+	struct loaded l;
+	struct err err = { 0 };
+	size_t count = 0;
+	int r = load_read(&o->from, &l, &err);
+
+	if (r == 0)
+		r = drop_privilege(false, 0, &err);
+	struct profile_cache *cache = r == 0 ? profile_cache_new(l.profiles) : NULL;
+	if (r == 0)
+		r = cache ? profile_cache_fill(cache, &err) : err_set(&err, ERR_HOST, ENOMEM, "brigd", "no memory");
+	while (r == 0 && profile_store_name(l.profiles, count))
+		count++;
+	profile_cache_free(cache);
+	if (r < 0) {
+		(void)complain(&err);
+		return EXIT_USAGE;
+	}
+	printf("OK: %s, %zu profiles in %s\n", l.config.path[0] ? l.config.path : "no configuration file, the defaults", count,
+	       l.config.profiles_dir);
+	load_done(&l);
+	return 0;
+}
+
+static int print_config(const struct cmdline *o)
+{
+	struct loaded l;
+	struct err err = { 0 };
+
+	if (load_config(&o->from, &l, &err) < 0) {
+		(void)complain(&err);
+		return EXIT_USAGE;
+	}
+	(void)load_profiles(&o->from, &l, NULL); /* for the directory that would be read */
+	config_print(&l.config, &l.origin, stdout);
+	load_done(&l);
+	return 0;
+}
+
+static int serve_private(const struct cmdline *o)
+{
+	struct keeper_boot boot = { .client_fd = o->private_fd, .client_pid = client_check(o->private_fd), .from = o->from };
+	struct loaded l = { 0 };
+	struct err err = { 0 };
+
+	if (boot.client_pid < 0) {
+		fprintf(stderr, "brigd: descriptor %d is not a connected stream socket; see brigd --help\n", o->private_fd);
+		return EXIT_USAGE;
+	}
+	/* It has no sockets and no state: a host without a place for them is as good. */
+	(void)config_defaults(&l.config, NULL);
+	if (load_profiles(&o->from, &l, &err) < 0) {
+		(void)complain(&err);
+		return outcome_exit_status(OUTCOME_SETUP_FAILED);
+	}
+	boot.config = l.config;
+	boot.config.warm = o->warm;
+	boot.profiles = l.profiles;
+	int r = keeper_main(&boot);
+	profile_store_free(boot.profiles);
+	return r;
+}
+
+static int serve(const struct cmdline *o)
+{
+	struct keeper_boot boot = { .client_fd = -1, .from = o->from };
+	struct loaded l;
+	struct err err = { 0 };
+
+	if (load_read(&o->from, &l, &err) < 0)
+		return complain(&err);
+	boot.config = l.config;
+	boot.profiles = l.profiles;
+	int r = keeper_main(&boot);
+	profile_store_free(boot.profiles);
+	return r;
+}
+
 int main(int argc, char **argv)
 {
-	struct options o = { .private_fd = -1 };
-	struct keeper_boot boot = { 0 };
-	struct err err = { 0 };
-	int r = options_parse(argc, argv, &o);
+	struct cmdline o;
+	int r = cmdline_parse(argc, argv, &o);
 
-	if (r < 0)
-		return -r;
-	if (o.help || o.version) {
+	if (r)
+		return r;
+	if (o.help || o.version || o.print_config) {
 		if (o.help)
-			help_print();
-		else
+			cmdline_help();
+		else if (o.version)
 			printf("brigd %s\n", BRIG_VERSION);
-		return fflush(stdout) == 0 ? 0 : outcome_exit_status(OUTCOME_INTERNAL_ERROR);
+		else
+			r = print_config(&o);
+		return fflush(stdout) == 0 ? r : outcome_exit_status(OUTCOME_INTERNAL_ERROR);
 	}
 	standard_fds();
 	r = files_limit();
 	if (r)
 		return r;
-	boot.client_fd = o.private_fd;
-	boot.client_pid = o.private_fd >= 0 ? client_check(o.private_fd) : 0;
-	if (config_defaults(&boot.config, &err) < 0 && o.private_fd < 0) {
-		fprintf(stderr, "brigd: %s: %s\n", err.where, err.detail);
-		return EXIT_USAGE;
-	}
-	boot.config.warm = o.warm;
-	if (boot.client_pid < 0) {
-		fprintf(stderr, "brigd: descriptor %d is not a connected stream socket; see brigd --help\n", o.private_fd);
-		return EXIT_USAGE;
-	}
-	r = profiles_read(&o, &boot.profiles);
-	if (r == 0)
-		r = keeper_main(&boot);
-	profile_store_free(boot.profiles);
-	return r;
+	if (o.check)
+		return check(&o);
+	return o.private_fd >= 0 ? serve_private(&o) : serve(&o);
 }

@@ -6,6 +6,8 @@
 
 /* The arguments may nest LIMIT_JSON_DEPTH deep inside the request and its params. */
 #define REQUEST_DEPTH (LIMIT_JSON_DEPTH + 2)
+/* It is kept until the answer: room for a UUID or a URL, none for a store of bytes that no limit counts. */
+#define REQUEST_ID_MAX 256
 
 static const struct param *param_find(const struct param *params, const char *key, size_t len)
 {
@@ -39,6 +41,7 @@ static bool params_fit(const struct request *rq, const struct param *params)
 		else
 			err_set(&err, ERR_CALLER, EINVAL, "params", "no such parameter: %.*s", m.key_len < 64 ? (int)m.key_len : 64,
 				rq->line + m.key);
+		err_hint(&err, "brig(7) lists the parameters of each method");
 		request_refuse(rq, RPC_PARAMS, &err);
 		return false;
 	}
@@ -62,7 +65,9 @@ static void method_call(const struct request *rq, const char *name, size_t len)
 	struct err err;
 
 	if (!m) {
-		client_answer_error(rq->client, rq->id, rq->id_len, RPC_METHOD, "no such method", NULL, NULL);
+		err_set(&err, ERR_CALLER, ENOSYS, "method", "no such method: %.*s", len < 64 ? (int)len : 64, name);
+		err_hint(&err, "brig(7) lists the methods");
+		request_refuse(rq, RPC_METHOD, &err);
 	} else if (m->admin && client_authority(rq->client) != AUTHORITY_ADMIN) {
 		err_set(&err, ERR_CALLER, EPERM, "authority", "%s is not for %s", m->name, client_socket_name(rq->client));
 		err_hint(&err, "ask the operator, who has admin.sock");
@@ -72,25 +77,51 @@ static void method_call(const struct request *rq, const char *name, size_t len)
 	}
 }
 
+static bool request_wrong(const struct request *rq, const char *what, const char *hint)
+{
+	struct err err;
+
+	err_set(&err, ERR_CALLER, EINVAL, "request", "%s", what);
+	err_hint(&err, "%s", hint);
+	request_refuse(rq, RPC_REQUEST, &err);
+	return false;
+}
+
+/* What it is answered by. Until it is known, errors carry the id null. */
+static bool take_id(struct request *rq)
+{
+	static const char hint[] = "a string or a number of at most 256 bytes, another for each request that is in flight";
+	size_t start, len;
+
+	if (!json_find(rq->line, rq->len, "id", &start, &len, NULL) || !strchr("\"-0123456789", rq->line[start]))
+		return request_wrong(rq, "a request needs an id (a string or a number): nothing is done unanswered", hint);
+	if (len > REQUEST_ID_MAX)
+		return request_wrong(rq, "the id is too long", hint);
+	if (pending_find(rq->client, rq->line + start, len))
+		return request_wrong(rq, "a request with this id is in flight on this connection: that one goes on, this one is refused", hint);
+	rq->id = rq->line + start;
+	rq->id_len = len;
+	return true;
+}
+
 static bool take_request(struct client *client, const char *line, size_t len, struct request *rq)
 {
 	struct json_error je;
 	struct err err;
-	size_t start;
 
 	*rq = (struct request){ .client = client, .core = client_core(client), .line = line, .len = len, .id = "null", .id_len = 4 };
-	if (json_check(line, len, JSON_OBJECT, REQUEST_DEPTH, &je) < 0) {
+	if (json_check(line, len, 0, REQUEST_DEPTH, &je) < 0) {
 		err_set(&err, ERR_CALLER, EINVAL, "request", "column %u: %s", je.column, je.what);
+		err_hint(&err, "one JSON object a line, in UTF-8, each key once: brig(7)");
 		request_refuse(rq, RPC_PARSE, &err);
 		return false;
 	}
-	if (json_find(line, len, "id", &start, &rq->id_len, NULL) && strchr("\"-0123456789", line[start])) {
-		rq->id = line + start;
-		return true;
-	}
-	rq->id_len = 4;
-	client_answer_error(client, "null", 4, RPC_REQUEST, "a request needs an id (a string or a number)", NULL, NULL);
-	return false;
+	len = strspn(line, " \t\r");
+	if (line[len] == '[')
+		return request_wrong(rq, "batches are not served", "send each request as a line of its own; their answers come as they are ready");
+	if (line[len] != '{')
+		return request_wrong(rq, "a request is a JSON object", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"status\"}");
+	return take_id(rq);
 }
 
 void methods_dispatch(struct client *client, const char *line, size_t len)
@@ -102,9 +133,10 @@ void methods_dispatch(struct client *client, const char *line, size_t len)
 		return;
 	_cleanup_free_ char *version = request_string(&rq, "jsonrpc", &version_len);
 	_cleanup_free_ char *name = request_string(&rq, "method", &name_len);
-	if (!version || version_len != 3 || memcmp(version, "2.0", 3) != 0 || !name) {
-		client_answer_error(client, rq.id, rq.id_len, RPC_REQUEST, "not a JSON-RPC 2.0 request", NULL, NULL);
-		return;
-	}
-	method_call(&rq, name, name_len);
+	if (!version || version_len != 3 || memcmp(version, "2.0", 3) != 0)
+		(void)request_wrong(&rq, "not a JSON-RPC 2.0 request: jsonrpc is not \"2.0\"", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"status\"}");
+	else if (!name)
+		(void)request_wrong(&rq, "not a JSON-RPC 2.0 request: it names no method (a string)", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"status\"}");
+	else
+		method_call(&rq, name, name_len);
 }

@@ -31,6 +31,27 @@ static void method_drain(const struct request *rq)
 	jbuf_done(&b);
 }
 
+/* The keeper reads the files again, core checks all and takes all or nothing. */
+static void method_reload(const struct request *rq)
+{
+	struct err err = { 0 };
+	struct jbuf b;
+	unsigned profiles = 0;
+
+	if (core_reload(rq->core, &err) < 0) {
+		request_refuse(rq, RPC_PARAMS, &err);
+		return;
+	}
+	while (profile_store_name(rq->core->boot->profiles, profiles))
+		profiles++;
+	jbuf_init(&b, ANSWER_TEXT_MAX);
+	jbuf_text(&b, "{\"config\":");
+	jbuf_cstring(&b, rq->core->boot->config.path);
+	jbuf_printf(&b, ",\"profiles\":%u}", profiles);
+	request_answer(rq, &b);
+	jbuf_done(&b);
+}
+
 static void method_pool(const struct request *rq)
 {
 	struct jbuf b;
@@ -46,6 +67,8 @@ static const struct param params_drain[] = { { "on", BOOL_FIRST, "true or false"
 
 const struct method methods_admin[] = {
 	{ "drain", method_drain, params_drain, true },
+	{ "reload", method_reload, params_none, true },
+	{ "profile.reload", method_reload, params_none, true },
 	{ "pool", method_pool, params_none, true },
 	{ 0 },
 };

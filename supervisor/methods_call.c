@@ -2,6 +2,7 @@
 #include "supervisor/call.h"
 #include "supervisor/metrics.h"
 #include "supervisor/request.h"
+#include "supervisor/sched.h"
 #include "supervisor/session.h"
 
 #include <string.h>
@@ -70,6 +71,24 @@ static int take_session_profile(const struct request *rq, const struct call_requ
 	return -EINVAL;
 }
 
+/* Is there room for one more call of this uid? Else it was answered: as busy, and before it costs a record or a place. */
+static bool call_admit(const struct request *rq, const struct call_request *cr, const char *profile)
+{
+	const char *limit = client_call_room(rq->client, cr->body_len + cr->args_len);
+	struct sched_stats st;
+	struct err why;
+
+	if (!limit)
+		return true;
+	sched_stats_get(rq->core, &st);
+	err_set(&why, ERR_CALLER, EBUSY, limit, "uid %u has as many %s as it may (%s)", client_uid(rq->client),
+		strcmp(limit, "calls_per_uid") == 0 ? "calls in flight" : "bytes of requests waiting", limit);
+	err_hint(&why, "nothing of it ran: send it again when one of the others has been answered");
+	metrics_busy(rq->core, limit);
+	answer_not_begun(rq, OUTCOME_BUSY, profile, &why, sched_retry_ms(st.waiting + 1, rq->core->boot->config.running_max, st.service_us));
+	return false;
+}
+
 static void method_run(const struct request *rq)
 {
 	struct call_request cr = { .best_effort = request_true(rq, "params.best_effort"),
@@ -96,7 +115,7 @@ static void method_run(const struct request *rq)
 	}
 	if (take_args(rq, &cr, &err) < 0)
 		answer_not_begun(rq, OUTCOME_INVALID_ARGUMENTS, profile_name(profile), &err, 0);
-	else
+	else if (call_admit(rq, &cr, profile_name(profile)))
 		call_start(rq->client, profile, &cr, rq->id, rq->id_len);
 	profile_free(profile);
 }

@@ -84,3 +84,18 @@ int profile_cache_get(struct profile_cache *cache, const char *name, const char 
 	*e = (struct entry){ take_ptr(key), key_len, profile_ref(*ret) };
 	return 0;
 }
+
+int profile_cache_fill(struct profile_cache *cache, struct err *err)
+{
+	const char *name;
+
+	for (size_t i = 0; (name = profile_store_name(cache->store, i)); i++) {
+		struct profile *profile;
+		int r = profile_cache_get(cache, name, NULL, NULL, 0, &profile, err);
+
+		if (r < 0)
+			return r;
+		profile_free(profile);
+	}
+	return 0;
+}

@@ -1,5 +1,5 @@
 /* Effective profiles by what was asked for, so that a filter is compiled once and
- * not for every call. Core only; texts never change while a supervisor runs. */
+ * not for every call. Core only; the store never changes, a reload makes another cache. */
 #ifndef BRIG_SUPERVISOR_PROFILE_CACHE_H
 #define BRIG_SUPERVISOR_PROFILE_CACHE_H
 
@@ -13,5 +13,7 @@ void profile_cache_free(struct profile_cache *cache);
 /* profile_load(), or profile_load_text() where text is not NULL; *ret is the caller's reference. */
 int profile_cache_get(struct profile_cache *cache, const char *name, const char *path, const char *text, size_t len,
 		      struct profile **ret, struct err *err);
+/* Every profile of the store, so that one that is wrong is found now; *err says where. */
+int profile_cache_fill(struct profile_cache *cache, struct err *err);
 
 #endif

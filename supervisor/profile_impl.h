@@ -6,6 +6,7 @@
 #ifndef BRIG_SUPERVISOR_PROFILE_IMPL_H
 #define BRIG_SUPERVISOR_PROFILE_IMPL_H
 
+#include "supervisor/nearest.h"
 #include "supervisor/profile.h"
 #include "supervisor/profile_seccomp.h"
 
@@ -51,6 +52,11 @@ struct profile_store {
 	size_t guarded_count;
 };
 
+/* One that was read elsewhere, put together again: files, guarded directories, then the index over the names. */
+struct profile_store *profile_store_new(void);
+int profile_store_add(struct profile_store *store, const char *name, const char *text, size_t len);
+int profile_store_guard(struct profile_store *store, const char *path);
+int profile_store_index(struct profile_store *store, struct err *err);
 const struct store_file *store_find(const struct profile_store *store, const char *file_name);
 bool profile_name_ok(const char *name);
 
@@ -97,8 +103,6 @@ const struct profile_key *profile_key_at(size_t i);
 const struct profile_key *profile_key_find(const char *section, const char *name);
 /* Fills err's hint with the nearest key of that section, of another section, or all that there are. */
 void profile_key_hint(const char *section, const char *name, struct err *err);
-/* The nearest of n words, or NULL when none is near. */
-const char *nearest_word(const char *word, const char *const *words, size_t n);
 
 /* profile_value.c: a value with its unit. On refusal -EINVAL; *ret_write_it gets the right spelling where there is one to guess. */
 int value_size(const cJSON *node, uint64_t *ret, char ret_write_it[32]);

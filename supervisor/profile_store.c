@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -81,12 +82,33 @@ static int read_file(struct profile_store *store, int dir_fd, const char *dir_pa
 	return 0;
 }
 
+struct profile_store *profile_store_new(void)
+{
+	return calloc(1, sizeof(struct profile_store));
+}
+
+int profile_store_add(struct profile_store *store, const char *name, const char *text, size_t len)
+{
+	struct store_file *file = store->count < STORE_FILES_MAX ? store_add(store) : NULL;
+
+	if (!file)
+		return -ENOMEM;
+	file->name = strdup(name);
+	file->text = malloc(len + 1);
+	if (!file->name || !file->text)
+		return -ENOMEM;
+	memcpy(file->text, text, len);
+	file->text[len] = '\0';
+	file->len = len;
+	return 0;
+}
+
 static int by_name(const void *a, const void *b)
 {
 	return strcmp(((const struct store_file *)a)->name, ((const struct store_file *)b)->name);
 }
 
-static int index_names(struct profile_store *store, struct err *err)
+int profile_store_index(struct profile_store *store, struct err *err)
 {
 	qsort(store->files, store->count, sizeof(*store->files), by_name);
 	store->names = calloc(store->count + 1, sizeof(*store->names));
@@ -106,19 +128,27 @@ static int index_names(struct profile_store *store, struct err *err)
 	return 0;
 }
 
+int profile_store_guard(struct profile_store *store, const char *path)
+{
+	char *real = realpath(path, NULL);
+
+	if (!real && !(real = strdup(path)))
+		return -ENOMEM;
+	if (store->guarded_count == ARRAY_LEN(store->guarded)) {
+		free(real);
+		return -E2BIG;
+	}
+	store->guarded[store->guarded_count++] = real;
+	return 0;
+}
+
 /* A directory that no mount may show, from an environment variable or fixed; "" parts are none. */
 static void guard(struct profile_store *store, const char *base, const char *below)
 {
-	char *path = NULL, *real;
+	char path[PATH_MAX];
 
-	if (!base || base[0] != '/' || store->guarded_count == ARRAY_LEN(store->guarded))
-		return;
-	if (asprintf(&path, "%s%s", base, below) < 0)
-		return;
-	real = realpath(path, NULL);
-	store->guarded[store->guarded_count++] = real ? real : path;
-	if (real)
-		free(path);
+	if (base && base[0] == '/' && (size_t)snprintf(path, sizeof(path), "%s%s", base, below) < sizeof(path))
+		(void)profile_store_guard(store, path);
 }
 
 static void guard_all(struct profile_store *store, const char *dir_path)
@@ -163,7 +193,7 @@ static int read_all(struct profile_store *store, int dir_fd, const char *dir_pat
 		if (r < 0)
 			return r;
 	}
-	return index_names(store, err);
+	return profile_store_index(store, err);
 }
 
 int profile_store_read(int dir_fd, const char *dir_path, struct profile_store **ret, struct err *err)

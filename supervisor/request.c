@@ -17,7 +17,7 @@ void request_refuse(const struct request *rq, int code, const struct err *err)
 
 void request_refuse_params(const struct request *rq, const char *what)
 {
-	client_answer_error(rq->client, rq->id, rq->id_len, RPC_PARAMS, what, NULL, NULL);
+	client_answer_error(rq->client, rq->id, rq->id_len, RPC_PARAMS, what, "params", "brig(7) lists the parameters of each method");
 }
 
 void request_answer(const struct request *rq, const struct jbuf *b)

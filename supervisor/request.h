@@ -11,7 +11,9 @@
 #define RPC_METHOD  (-32601)
 #define RPC_PARAMS  (-32602)
 #define RPC_INTERNAL (-32603)
-/* Known, and not for this socket. */
+/* No room now; data.retry_after_ms says when to ask again. */
+#define RPC_BUSY (-32000)
+/* Known, and not for this socket or this uid. */
 #define RPC_AUTHORITY (-32001)
 /* A session that does not exist, has ended, or cannot be opened. */
 #define RPC_SESSION (-32003)

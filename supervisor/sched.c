@@ -178,7 +178,7 @@ static void on_look(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 void sched_room(struct core *core)
 {
 	if (core->sched && core->sched->fair.count > 0)
-		event_active(core->sched->look, EV_TIMEOUT, 0);
+		after(core->sched->look, 0); /* not event_active(): libevent would run it again and again before it looks at a socket */
 }
 
 static void refuse_full(struct sched *s, struct call *c)

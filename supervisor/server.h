@@ -8,7 +8,11 @@
 
 /* Serves core->boot's descriptors: the one client, or both sockets. 0 or -errno with *err. */
 int server_open(struct core *core, struct err *err);
-/* Closes every connection, and stops listening. */
+/* Gives every client what it was told, as far as it reads, closes every connection, and stops listening. */
 void server_close(struct core *core);
+/* core->boot->config was replaced: limits hold from now on, and whoever may not be here any more is shut out. */
+void server_config_changed(struct core *core);
+/* What holds of connections_max: no more than there are descriptors for. 0 in a private supervisor. */
+uint32_t server_connections_max(const struct core *core);
 
 #endif

@@ -378,6 +378,11 @@ static int may_open(struct core *core, uid_t uid, struct err *err)
 	const struct session *s;
 	unsigned open = 0;
 
+	if (core->draining || core->leaving) {
+		err_set(err, ERR_HOST, EAGAIN, "drain", "draining: this brigd takes nothing new");
+		err_hint(err, "open a session later, or with another brigd");
+		return -EAGAIN;
+	}
 	LIST_FOREACH(s, &core->sessions, link)
 		open += s->uid == uid && s->state != SESSION_ENDED;
 	if (open < core->boot->config.sessions_per_uid)
@@ -458,6 +463,15 @@ void session_profiles_changed(struct core *core)
 		if (!same)
 			session_end(s, "its profile %s was %s at a reload", profile_name(s->profile), r == 0 ? "changed" : "removed");
 	}
+}
+
+void session_end_all(struct core *core, const char *why)
+{
+	struct session *s;
+
+	LIST_FOREACH(s, &core->sessions, link)
+		if (s->state == SESSION_OPEN)
+			session_end(s, "%s", why);
 }
 
 void session_free_all(struct core *core)

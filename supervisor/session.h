@@ -61,6 +61,8 @@ struct session *session_find(struct core *core, uid_t uid, const char *id);
 void session_end(struct session *session, const char *why, ...) PRINTF_LIKE(2, 3);
 /* Those whose profile is not what it was at a reload; why they end is told. */
 void session_profiles_changed(struct core *core);
+/* Core is leaving: all of them, by name. */
+void session_end_all(struct core *core, const char *why);
 /* Core's end. */
 void session_free_all(struct core *core);
 

@@ -6,6 +6,7 @@
 #include "supervisor/metrics.h"
 #include "supervisor/pool.h"
 #include "supervisor/sched.h"
+#include "supervisor/server.h"
 #include "supervisor/session.h"
 
 #include <unistd.h>
@@ -54,7 +55,7 @@ static void sockets_print(struct core *core, struct jbuf *b)
 		jbuf_text(b, ",");
 		socket_print(core, b, "admin", &c->admin, AUTHORITY_ADMIN);
 	}
-	jbuf_printf(b, "],\"connections\":{\"now\":%u,\"max\":%u}", now, c->connections_max);
+	jbuf_printf(b, "],\"connections\":{\"now\":%u,\"max\":%u}", now, server_connections_max(core));
 }
 
 static void jails_print(struct core *core, struct jbuf *b)
@@ -109,14 +110,14 @@ void status_print(struct core *core, struct jbuf *b)
 		    (unsigned long long)((core_now_ns() - core->started_ns) / 1000000), boot->client_fd >= 0 ? "true" : "false");
 	string_or_null(b, c->path);
 	jbuf_text(b, ",\"run_dir\":");
-	jbuf_cstring(b, c->run_dir);
+	string_or_null(b, boot->client_fd >= 0 ? "" : c->run_dir);
 	jbuf_text(b, ",\"state_dir\":");
-	jbuf_cstring(b, c->state_dir);
+	string_or_null(b, boot->client_fd >= 0 ? "" : c->state_dir);
 	processes_print(core, b);
 	sockets_print(core, b);
 	work_print(core, b);
 	jails_print(core, b);
-	jbuf_printf(b, ",\"restarts\":%u,\"audit\":%s,\"cgroup\":{\"kind\":\"%s\",\"why\":", boot->restarts, c->audit ? "true" : "false",
+	jbuf_printf(b, ",\"restarts\":%u,\"audit\":%s,\"cgroup\":{\"kind\":\"%s\",\"why\":", boot->restarts, boot->client_fd < 0 && c->audit ? "true" : "false",
 		    cgroup_kind_name(boot->cgroup));
 	string_or_null(b, boot->cgroup_why);
 	jbuf_text(b, "}}");

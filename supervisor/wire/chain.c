@@ -14,6 +14,12 @@
 #define TAIL_LEN (LEN(PREV) + CHAIN_HEX + 1 + LEN(HASH) + CHAIN_HEX + LEN(END))
 #define UNHASHED_LEN (LEN(HASH) + CHAIN_HEX + LEN(END))
 
+bool chain_is_old_name(const char *name)
+{
+	return strlen(name) == LEN("audit-") + 20 + LEN(".log") && memcmp(name, "audit-", 6) == 0 && strspn(name + 6, "0123456789") == 20 &&
+	       strcmp(name + 26, ".log") == 0;
+}
+
 static void hex_of(const uint8_t raw[SHA256_DIGEST_LENGTH], char ret[CHAIN_HEX + 1])
 {
 	static const char digits[] = "0123456789abcdef";

@@ -14,6 +14,11 @@
 #include <stdint.h>
 
 #define CHAIN_HEX 64
+/* The file that grows, and those that were put away: with the number of a record that is in them, or their last, in digits
+ * enough for any, so that names sort as the records do. */
+#define CHAIN_LOG_NAME "audit.log"
+#define CHAIN_OLD_NAME "audit-%020llu.log"
+bool chain_is_old_name(const char *name);
 /* The longest is a "file" record that lists the open calls (AUDIT_OPEN_MAX ids of 35 bytes). Readers hold one line. */
 #define CHAIN_LINE_MAX (256u << 10)
 

@@ -47,6 +47,16 @@ refused "an escape sequence in an option does not reach the terminal" 2 '\x1b' r
 refused "a usage error with --json is an object" 2 "jsno" run good.py --json --jsno
 refused "an unknown action of profile" 2 "did you mean 'show'" profile shwo
 refused "profile check without a file" 2 "one FILE" profile check
+refused "a verb that takes no word" 2 "too many" status now
+refused "cancel without a call" 2 "needs CALL_ID" cancel
+refused "cancel with two" 2 "too many" cancel a b --json
+refused "an option of another verb" 2 "unknown option" status --wait
+refused "a daemon's option that is misspelt" 2 "did you mean '--wait'" drain --wiat
+refused "drain --wait and --off exclude each other" 2 "exclude" drain --wait --off --json
+refused "--socket without its value" 2 "needs a value" list --socket
+refused "an empty --socket" 2 "is empty" pool --socket=
+refused "a --socket that is too long" 2 "too long" reload --json --socket "$(printf 'x%.0s' {1..200})"
+refused "--socket and --private exclude each other" 2 "exclude" run good.py --private --socket s
 
 # ---- the body
 refused "a body that is not there" 2 "No such file" run missing.py

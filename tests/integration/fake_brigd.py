@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""A stand-in for brigd that the client's tests start through BRIG_BRIGD.
+"""A stand-in for brigd that the client's tests start through BRIG_BRIGD, or as a daemon.
 
 It answers the one request on descriptor 3. What it does is chosen by a comment in the body
-("# fake: WORD"), so that a test needs no other channel.
+("# fake: WORD"), so that a test needs no other channel. With `--listen SOCKET WORD` it is a
+daemon that treats every client according to the word (serve(), below).
 """
 import json
 import os
@@ -75,7 +76,55 @@ DOCTOR = {"verdict": "refused", "summary": "a call would be refused: cgroup",
           "host": [layer("kernel", "ok", "6.1")], "receipt": None}
 
 
+ESC = "\x1b[31m\u202ename\n"
+CALLS = [{"call_id": "%032x" % n, "profile": ESC * 3, "state": ESC, "age_ms": age, "uid": 4000000000 + n, "pid": 1}
+         for n, age in enumerate((0.25, 450, 12345, 200000, 1e300, -1))] + [{}, {"call_id": None, "age_ms": "soon", "uid": ESC, "state": {"a": 1}}]
+POOL = [{"profile": "pure", "warm": 4, "max": 64, "target": 6, "parked": 5, "running": 1, "taken": 123456, "cold": 7, "died_parked": 0},
+        {"profile": ESC, "warm": ESC}]
+HOSTILE = {"list": {"calls": CALLS}, "pool": {"pools": POOL, "slots": ESC}, "status": {"version": ESC, "calls": {"running": ESC}, "processes": [{"role": ESC}]},
+           "cancel": {"call_id": ESC, "was": ESC}, "reload": {"config": ESC}, "drain": {"draining": True, "calls": "x"},
+           "metrics": {"text": "a\x1b[2Jb 1\n"}, "run": result(result="hostile")}
+
+
+def door(code, message, **data):
+    return json.dumps(dict({"jsonrpc": "2.0", "id": None}, **error(code, message, **data))).encode() + b"\n"
+
+
+def serve(path, word):
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    os.chmod(path, 0o777)
+    listener.listen(0 if word == "full" else 8)
+    held = []
+    while True:
+        if word == "full":
+            time.sleep(60)
+        sock, _ = listener.accept()
+        if word == "door":
+            sock.sendall(door(-32001, "uid 5 may not use \x1b[31magent.sock", hint="ask the operator"))
+        elif word == "crowd":
+            sock.sendall(door(-32000, "too many connections", hint="come again", retry_after_ms=50))
+        else:
+            raw = sock.makefile("rb").readline()
+            with open(path + ".got", "ab") as f:
+                f.write(raw)
+            if not raw:  # it does not trust us
+                sock.close()
+                continue
+            if word == "hang":
+                held.append(sock)
+                continue
+            method = json.loads(raw)["method"]
+            sock.sendall({"hostile": lambda: line({"result": HOSTILE[method]}), "noise": lambda: b"\x00\xff garbage\n",
+                          "authority": lambda: line(error(-32001, "pool is not for this socket", hint="ask the operator")),
+                          "list": lambda: line({"result": 5}), "half": lambda: b'{"jsonrpc":"2.0","id":1,"resu', "end": lambda: b"",
+                          "other": lambda: b'{"jsonrpc":"2.0","id":2,"result":{}}\n', "flood": lambda: b'{"method":"output"}\n' * 200000}[word]())
+        sock.close()
+
+
 def main():
+    if sys.argv[1:2] == ["--listen"]:
+        serve(*sys.argv[2:])
     sock = socket.socket(fileno=3)
     stream = sock.makefile("rb")
     raw = stream.readline().decode("utf-8")

@@ -34,6 +34,8 @@ class Reply:
             self.json = json.loads(out)
         except ValueError:
             self.json = {}
+        if not isinstance(self.json, dict):
+            self.json = {}
         self.outcome = self.json.get('outcome')
 
     def __getitem__(self, path):

@@ -48,11 +48,11 @@ def refused(t, title, data, code, word=''):
 
 
 def malformed(t):
-    for title, data in (('no JSON', b'hello\n'), ('an empty line', b'\n'), ('NULs', b'\0\0\n'), ('a batch', b'[' + request('{}').strip() + b']\n'),
-                        ('nested without end', b'{"a":' * 100000 + b'\n'), ('a key twice', b'{"jsonrpc":"2.0","id":1,"id":2,"method":"status"}\n'),
+    for title, data in (('no JSON', b'hello\n'), ('an empty line', b'\n'), ('NULs', b'\0\0\n'), ('nested without end', b'{"a":' * 100000 + b'\n'), ('a key twice', b'{"jsonrpc":"2.0","id":1,"id":2,"method":"status"}\n'),
                         ('a lone surrogate', request('{"body":"\\ud800"}'))):
         refused(t, title, data, -32700)
-    for title, data in (('no id', b'{"jsonrpc":"2.0","method":"status"}\n'), ('an id that is an object', request('{}', '{}', 'status')),
+    for title, data in (('a batch', b'[' + request('{}').strip() + b']\n'), ('a number', b'5\n'),
+                        ('an id that is too long', request('{}', '"%s"' % ('i' * 300), 'status')), ('no id', b'{"jsonrpc":"2.0","method":"status"}\n'), ('an id that is an object', request('{}', '{}', 'status')),
                         ('another version', b'{"jsonrpc":"2.0\\u0000x","id":1,"method":"status"}\n')):
         refused(t, title, data, -32600)
     refused(t, 'an unknown method', request('{}', method='runn'), -32601)
@@ -131,8 +131,8 @@ def resident():
 
 def slow(t):
     s = Supervisor()
-    n = 60000
-    small = request('{}', '"%s"' % ('i' * 2000), 'status') * n
+    n = 6000
+    small = request('{"profile":"base"}', '"%s"' % ('i' * 200), 'profile.show') * n
     sender = threading.Thread(target=lambda: quiet_send(s.sock, small))
     sender.start()
     time.sleep(1.5 * FACTOR)
@@ -141,7 +141,7 @@ def slow(t):
     got = sum(1 for _ in range(n) if s.file.readline())
     sender.join()
     t.check('all are there once they are read', got == n, got)
-    big = request('{}', '"%s"' % ('i' * 200000), 'status')
+    big = request('{"profile":"base"}', '1', 'profile.show')
     s.sock.settimeout(1 * FACTOR)
     try:
         while True:

@@ -1,0 +1,288 @@
+#!/usr/bin/python3
+"""Sessions over a real brigd: what is kept, what is kept apart, and how each of them ends."""
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+from libbrig import FACTOR, REPO, Daemon, Suite, frame
+
+t = Suite()
+PROFILES = t.dir + '/profiles'
+SESSION_ERROR = -32003
+
+
+def profiles():
+    """The shipped ones and some with short limits: a daemon takes no profile texts from its clients."""
+    shutil.copytree(REPO + '/profiles', PROFILES)
+    for name, limits in (('fast', {'wall': 400, 'cpu': 400}), ('spin', {'wall': 9000, 'cpu': 300}), ('small', {'memory': '48M'}),
+                         ('narrow', {'result': 1000})):
+        shutil.move(t.profile(name, 'python', **limits), PROFILES)
+
+
+class Session:
+    def __init__(self, client, **params):
+        self.client = client
+        self.opened = client.call('session.open', {'state': True, 'profile': 'python', **params})
+        self.id = self.opened.get('session')
+
+    def raw(self, body, **params):
+        return self.client.call('run', {'body': body, 'session': self.id, **params})
+
+    def run(self, lines, **params):
+        """The body of run()."""
+        return self.raw('def run(**kw):\n' + ''.join('    %s\n' % line for line in lines.split('\n')), **params)
+
+    def row(self):
+        return [s for s in self.client.call('session.list', {})['sessions'] if s['session'] == self.id][0]
+
+    def close(self):
+        return self.client.call('session.close', {'session': self.id})
+
+
+def told(reply, *words):
+    """The JSON-RPC error of a session that does not serve, with these words in it."""
+    e = reply.get('error') or {}
+    return e.get('code') == SESSION_ERROR and all(w in e['message'] for w in words) and 'session.open' in e['data']['hint']
+
+
+def kept(c):
+    s = Session(c)
+    r = [s.raw('x = [1]\ndef f(): return 1 / 0\ndef run(): return x'), s.raw('x.append(2)\ndef run(): return x'), s.raw('y = 3')]
+    t.check('names of one body are there in the next', [r[0].get('result'), r[1].get('result')] == [[1], [1, 2]], r)
+    t.check('a body without run() is not served by the last one\'s', r[2].get('outcome') == 'tool_error' and 'no function run' in r[2]['error']['message'], r[2])
+    e = s.raw('\n\ndef run(): return f()')
+    t.check('an error leaves the session open; lines are this body\'s, and earlier ones are told apart',
+            e.get('outcome') == 'tool_error' and e['error']['line'] == 3 and 'File "tool.py", line 2' in e['error']['traceback'][1], e)
+    t.check('the receipt says session, the result its id', r[1]['receipt']['jail'] == 'session' and r[1]['session'] == s.id, r[1])
+    t.check('all layers as ever', r[1]['receipt']['capabilities'] == 'none' and r[1]['receipt']['no_new_privs'] and r[1]['receipt']['degraded'] == [], r[1]['receipt'])
+    a = [s.raw('import asyncio\nasync def run():\n    await asyncio.sleep(0)\n    return len(x)').get('result') for _ in range(40)]
+    t.check('async bodies share one event loop: 40 of them leave no descriptors behind', a == [2] * 40, a)
+    big = [s.run('big = bytearray(24 << 20)\nraise ValueError("no")').get('outcome') for _ in range(12)]
+    t.check('what a failed call held is let go', big == ['tool_error'] * 12, big)
+    args = {'text': 'z' * 900000}
+    t.check('large requests, one after the other', [s.run('return len(kw["text"])', args=args).get('result') for _ in range(3)] == [900000] * 3)
+    t.check('session.close answers, and the session is told as closed', s.close().get('calls') == 59 and told(s.run('return 1'), s.id, 'closed'), s.run('return 1'))
+    return s
+
+
+def apart(c):
+    one, two = Session(c), Session(c)
+    a = one.run('global secret\nsecret = 42\nimport os\nopen("/tmp/mine", "w").write("x")\nreturn os.listdir("/tmp")')
+    b = two.run('import os\nreturn [os.listdir("/tmp"), "secret" in globals()]')
+    n = c.call('run', {'body': 'import os\ndef run(): return [os.listdir("/tmp"), "secret" in globals()]', 'profile': 'python'})
+    t.check('nothing of a session is seen in another, or in a call without one', [a.get('result'), b.get('result'), n.get('result')] == [['mine'], [[], False], [[], False]], [a, b, n])
+    t.check('each has a jail and an id of its own', len({r['receipt']['host_uid'] for r in (a, b)}) == (2 if os.geteuid() == 0 else 1), [a['receipt'], b['receipt']])
+    t.check('random numbers differ between them', one.run('import random\nreturn random.random()')['result'] != two.run('import random\nreturn random.random()')['result'])
+    r = [one.run('import random\nrandom.seed(7)\nreturn random.random()')['result'], one.run('import random\nreturn random.random()')['result']]
+    again = [two.run('import random\nrandom.seed(7)\nreturn random.random()')['result'], two.run('import random\nreturn random.random()')['result']]
+    t.check('and a seed set in one call holds in the next', r == again and r[0] != r[1], [r, again])
+    one.close()
+    two.close()
+    p = Session(c, profile='pure')
+    hidden = [p.run('return open("/etc/passwd")').get('error', {}).get('type') for _ in range(3)]
+    gate = [p.run('import os\nreturn 1').get('error', {}).get('type') for _ in range(2)]
+    t.check('restricted builtins and the import gate hold in every call', hidden == ['NameError'] * 3 and gate == ['ImportError'] * 2, [hidden, gate])
+    p.close()
+
+
+def context(c):
+    s = Session(c, state=False, task='only a name', user_id='u1', labels={'team': 'a'})
+    t.check('without state: a context', s.opened.get('jail') == 'single', s.opened)
+    r = [s.run('global x\nx = 1\nreturn 1'), s.run('return "x" in globals()')]
+    t.check('its calls have jails of their own', r[1].get('result') is False and r[1]['receipt']['jail'] in ('cold', 'warm') and r[1]['session'] == s.id, r[1])
+    t.check('session.list shows what its opener said', (s.row()['task'], s.row()['user_id'], s.row()['labels']) == ('only a name', 'u1', {'team': 'a'}), s.row())
+    s.close()
+
+
+def in_turn(d):
+    """Calls of many connections to one session run one at a time, those of a connection in order."""
+    c = d.client()
+    s = Session(c)
+    s.run('global log\nlog = []\nreturn 1')
+    clients = [d.client() for _ in range(3)]
+    body = 'import time\ndef run(who, n):\n    log.append([who, n, "in"])\n    time.sleep(0.02)\n    log.append([who, n, "out"])\n    return len(log)'
+    for n in range(4):
+        for who, k in enumerate(clients):
+            k.send('run', {'body': body, 'session': s.id, 'args': {'who': who, 'n': n}})
+    got = [[k.recv() for _ in range(4)] for k in clients]
+    log = s.run('return log')['result']
+    t.check('one call at a time', all(log[i][:2] == log[i + 1][:2] and log[i][2] == 'in' for i in range(0, len(log), 2)) and len(log) == 24, log)
+    t.check('in order for each connection', all([e[1] for e in log if e[0] == w and e[2] == 'in'] == [0, 1, 2, 3] for w in range(3)), log)
+    t.check('all of them answered', all(r.get('result', {}).get('outcome') == 'ok' for k in got for r in k), got)
+    for n in range(3):
+        clients[0].send('run', {'body': 'import time\ndef run(): time.sleep(0.3); return %d' % n, 'session': s.id})
+    time.sleep(0.1 * FACTOR)
+    begin = time.monotonic()
+    r = c.call('run', {'body': 'def run(): return 1'})
+    t.check('a busy session holds up nobody else', r.get('outcome') == 'ok' and time.monotonic() - begin < 0.25 * FACTOR, r)
+    s.close()
+    rest = [clients[0].recv()['result'] for _ in range(3)]
+    t.check('closing it ends what waits, by name', [r['outcome'] for r in rest] == ['cancelled'] * 3 and 'its session ended: it was closed' in rest[2]['cause']['what'], rest)
+    for k in clients:
+        k.hang_up()
+
+
+def ends(c):
+    """Whatever would end the jail of a call ends a session, and the next call is told why."""
+    cases = (('fast', 'timeout', 'import time\ntime.sleep(9)', 'ended as timeout'),
+             ('spin', 'cpu_limit', 'while True: pass', 'ended as cpu_limit'),
+             ('small', 'out_of_memory', 'return len(bytearray(b"x") * (90 << 20))', 'ended as out_of_memory'),
+             ('narrow', 'result_too_large', 'return "x" * 2000', 'ended as result_too_large'),
+             ('python', 'syscall_denied', 'import ctypes\nctypes.CDLL(None).syscall(321, 0, 0, 0)', 'ended as syscall_denied'),
+             ('python', 'killed', 'import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)', 'ended as killed'),
+             ('python', 'tool_error', 'import os\nos._exit(3)', 'ended the process'))
+    for profile, outcome, body, why in cases:
+        s = Session(c, profile=profile)
+        first = s.run('return 1')
+        r = s.run(body)
+        t.check('%s ends the session' % outcome, first.get('outcome') == 'ok' and r.get('outcome') == outcome, r)
+        t.check('... and the next call is told so', told(s.run('return 1'), s.id, 'has ended', why), s.run('return 1'))
+        t.check('... session.list too', s.row()['state'] == 'ended' and why in s.row()['why'], s.row())
+
+
+def usage(c):
+    s = Session(c, profile='spin')
+    spin = 'import time\nend = time.process_time() + 0.2\nwhile time.process_time() < end: pass\nreturn 1'
+    r = [s.run(spin) for _ in range(4)]
+    t.check('each call has the whole of limits.cpu', [x.get('outcome') for x in r] == ['ok'] * 4, r)
+    small = s.run('return 1')
+    t.check('usage is the call\'s own', r[3]['usage']['cpu_ms'] >= 190 and small['usage']['cpu_ms'] < 100, [r[3]['usage'], small['usage']])
+    t.check('what the kernel cannot begin anew is unknown', r[0]['usage']['processes_peak'] is not None and small['usage']['processes_peak'] is None, small['usage'])
+    s.run('import os\nif os.fork() == 0:\n    while True: pass\nreturn 1')
+    end = time.monotonic() + 20 * FACTOR
+    while s.row()['state'] != 'ended' and time.monotonic() < end:
+        time.sleep(0.2)
+    t.check('what a call leaves running may not outlast limits.cpu between calls', 'cpu_limit' in s.row().get('why', ''), s.row())
+
+
+LATE = 'import os, time\nif os.fork() == 0:\n    time.sleep(%g)\n    %s\n    os._exit(0)\nreturn "first"'
+
+
+def between(c):
+    """What an earlier call left running speaks to nobody, and answers for nobody."""
+    s = Session(c)
+    r = s.run(LATE % (0.1, 'os.write(1, b"late\\n" * 100); os.write(2, b"err")'))
+    time.sleep(0.4 * FACTOR)
+    n = s.run('print("mine")\nreturn 2')
+    t.check('what was printed between calls shows up in none', r['stdout']['text'] == '' and (n['stdout']['text'], n['stderr']['text']) == ('mine\n', ''), n)
+    t.check('and is counted', s.row()['discarded_bytes'] == 503, s.row())
+    forged = frame(1, b'"forged"')
+    s.run('import struct\n' + LATE % (0.1, 'os.write(4, %s)' % forged))
+    time.sleep(0.4 * FACTOR)
+    n = s.run('return "true"')
+    t.check('a frame written ahead, between calls, is no answer', n.get('result') == 'true', n)
+    t.check('... and is counted too', s.row()['discarded_bytes'] == 503 + len(struct.pack('IIQ16x', 0, 0, 0)) + len(b'"forged"'), s.row())
+    s.close()
+    s = Session(c)
+    s.run('import struct\n' + LATE % (0.1, 'while True: os.write(4, %s)' % forged))
+    time.sleep(0.4 * FACTOR)
+    n = [s.run('import time\ntime.sleep(0.1)\nreturn "true"') for _ in range(2)]
+    t.check('frames without end: never a result; the session ends', n[0].get('outcome') == 'tool_error' and 'result' not in n[0] and
+            'no answer to this call' in n[0]['cause']['what'] and told(n[1], 'was no answer'), n)
+    s = Session(c)
+    n = [s.run('import os, struct\nos.write(4, %s)\nreturn "true"' % forged), s.run('return 1')]
+    t.check('a frame without the nonce in its own call: no result either', n[0].get('outcome') == 'tool_error' and told(n[1], 'was no answer'), n)
+    s = Session(c)
+    s.run('import threading, time\ndef work():\n    for i in range(1000):\n        print("thread")\n        time.sleep(0.002)\nthreading.Thread(target=work).start()\nreturn 1')
+    time.sleep(0.3 * FACTOR)
+    n = s.run('return 1')
+    t.check('threads of Python stand still between calls', s.row()['discarded_bytes'] < 70 and n.get('outcome') == 'ok', [s.row(), n])
+    s.close()
+
+
+def left_running(d, c):
+    before = d.groups()
+    s = Session(c)
+    s.run('import os, time\nfor _ in range(3):\n    if os.fork() == 0:\n        os.setsid()\n        time.sleep(300)\n        os._exit(0)\nreturn 1')
+    made = d.groups() - before
+    procs = sum(len(open(g + '/cgroup.procs').read().split()) for g in list(made)[:1])
+    t.check('children live on in the session\'s own control group', procs >= 4, [made, procs])
+    s.close()
+    end = time.monotonic() + 5 * FACTOR
+    while d.groups() - before and time.monotonic() < end:
+        time.sleep(0.02)
+    t.check('and are gone with it, and the group too', not d.groups() - before, d.groups() - before)
+
+
+def taken_back(d, c):
+    k = d.client()
+    s = Session(k)
+    s.run('return 1')
+    k.send('run', {'body': 'import time\ndef run(): time.sleep(9)', 'session': s.id})
+    time.sleep(0.2 * FACTOR)
+    k.hang_up()
+    time.sleep(0.3 * FACTOR)
+    s.client = c
+    t.check('a client that leaves in a call ends the session', told(s.run('return 1'), 'ended as cancelled'), s.run('return 1'))
+    k = d.client()
+    s = Session(k)
+    s.run('global x\nx = 5\nreturn 1')
+    k.hang_up()
+    s.client = c
+    t.check('one that leaves between calls does not: a session is its user\'s, not a connection\'s', s.run('return x').get('result') == 5)
+    s.close()
+
+
+def bad(c):
+    s = Session(c)
+    cases = (('run', {'body': 'def run(): return 1', 'session': 'nope'}, SESSION_ERROR, 'no such session'),
+             ('run', {'body': 'def run(): return 1', 'session': ''}, SESSION_ERROR, 'no such session'),
+             ('run', {'body': 'def run(): return 1', 'session': 'a\x00b'}, SESSION_ERROR, 'no such session'),
+             ('run', {'body': 'def run(): return 1', 'session': 7}, -32602, 'not a string'),
+             ('run', {'body': 'def run(): return 1', 'session': s.id, 'profile': 'pure'}, -32602, 'runs with profile python'),
+             ('session.close', {}, -32602, 'needs a session'),
+             ('session.close', {'session': '0' * 32}, SESSION_ERROR, 'no such session'),
+             ('session.open', {'labels': {'a': 1}}, -32602, 'strings'),
+             ('session.open', {'labels': {'a': 'x' * 5000}}, -32602, '4096'),
+             ('session.open', {'task': 'x' * 2000}, -32602, 'too long'),
+             ('session.open', {'user_id': 'a\x00'}, -32602, 'NUL'),
+             ('session.open', {'profile': 'no-such'}, -32602, 'no-such'),
+             ('session.open', {'trust_level': 'admin'}, -32602, 'no such parameter'))
+    for method, params, code, words in cases:
+        r = c.call(method, params)
+        t.check('%s %s is refused' % (method, str(params)[:60]), (r.get('error') or {}).get('code') == code and words in r['error']['message'], r)
+    r = s.run('return 1', profile='python')
+    t.check('the session\'s own profile may be named', r.get('outcome') == 'ok', r)
+    s.close()
+    many = [Session(c, state=n < 2) for n in range(8)]
+    r = c.call('session.open', {})
+    t.check('no more than sessions_per_uid', all(m.id for m in many) and (r.get('error') or {}).get('code') == SESSION_ERROR and 'sessions_per_uid' in r['error']['message'], r)
+    for m in many:
+        m.close()
+
+
+def dies(c):
+    """What the session stands on dies under it."""
+    s = Session(c)
+    s.run('return 1')
+    jail = [j for j in c.call('status', {})['jails'] if j['state'] == 'running'][0]
+    os.kill(jail['pid'], signal.SIGKILL)
+    time.sleep(0.3 * FACTOR)
+    t.check('its process is killed between two calls: told', told(s.run('return 1'), 'killed by signal 9'), s.run('return 1'))
+
+
+def main():
+    profiles()
+    d = Daemon(['--profiles', PROFILES], stderr=subprocess.DEVNULL)
+    c = d.client()
+    for part in (kept, apart, context):
+        part(c)
+    in_turn(d)
+    ends(c)
+    usage(c)
+    between(c)
+    left_running(d, c)
+    taken_back(d, c)
+    bad(c)
+    dies(c)
+    Session(c)
+    c.hang_up()
+    t.check('a drain does not wait for open sessions', d.close() == 0)
+    return t.finish()
+
+
+sys.exit(main())

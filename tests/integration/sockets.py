@@ -1,0 +1,443 @@
+#!/usr/bin/python3
+"""The sockets of a daemon under clients that are careless, hostile, slow or many: what each is told, and that others do not wait for it."""
+import array
+import json
+import os
+import resource
+import signal
+import socket
+import statistics
+import sys
+import time
+
+from libbrig import FACTOR, Client, Daemon, Suite, WAITED
+
+QUICK = {'body': 'def run(): return 1'}
+STRANGER = 64244
+
+
+def slow_call(secs):
+    return {'profile': 'python', 'body': 'import time\ndef run():\n    time.sleep(%g)\n    return "done"' % (secs * FACTOR)}
+
+
+def line(method, params, rpc_id=1):
+    return json.dumps({'jsonrpc': '2.0', 'id': rpc_id, 'method': method, 'params': params}).encode() + b'\n'
+
+
+class Attack:
+    """A process of its own that does something bad until it is stopped, so that its work is not the measuring client's."""
+
+    def __init__(self, fn, uid=None):
+        self.pid = os.fork()
+        if self.pid == 0:
+            status = 1
+            try:
+                if uid is not None:
+                    os.setgroups([])
+                    os.setresgid(uid, uid, uid)
+                    os.setresuid(uid, uid, uid)
+                status = fn() or 0
+            finally:
+                os._exit(status)
+        WAITED.add(self.pid)
+
+    def wait(self, secs=30):
+        end = time.monotonic() + secs * FACTOR
+        while time.monotonic() < end:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                return os.waitstatus_to_exitcode(status)
+            time.sleep(0.02)
+        return self.stop()
+
+    def stop(self):
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        return 'stopped'
+
+
+def connected(d, which='agent'):
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(d.path(which))
+    return s
+
+
+def latency(client, n=15):
+    """Seconds of each of n calls, which all must be ok; None: one was not."""
+    got = []
+    for _ in range(n):
+        begin = time.monotonic()
+        if client.call('run', QUICK).get('outcome') != 'ok':
+            return None
+        got.append(time.monotonic() - begin)
+    return got
+
+
+def served_beside(t, d, title, fn, quiet, settle=0.3):
+    """While fn goes on in another process, a call takes little longer than without it."""
+    c = d.client()
+    a = Attack(fn)
+    time.sleep(settle)
+    got = latency(c)
+    a.stop()
+    c.hang_up()
+    most = 15 * quiet + 0.25 * FACTOR
+    t.check('others are served beside ' + title, got and statistics.median(got) < most and max(got) < 3 * FACTOR,
+            'quiet %.4f s, beside: %s' % (quiet, got and ['%.4f' % x for x in got]))
+
+
+def core_pid(d):
+    a = d.client('admin')
+    pid = next(p['pid'] for p in a.call('status', {})['processes'] if p['role'] == 'core')
+    a.hang_up()
+    return pid
+
+
+def open_files(pid):
+    return len(os.listdir('/proc/%d/fd' % pid))
+
+
+def no_calls(d, secs=5):
+    a = d.client('admin')
+    end = time.monotonic() + secs * FACTOR
+    while True:
+        calls = a.call('list', {})['calls']
+        if not calls or time.monotonic() > end:
+            a.hang_up()
+            return not calls
+        time.sleep(0.02)
+
+
+# ---- one client's mistakes
+
+def mistakes(t, d):
+    for title, data, code in (
+            ('no JSON', b'hello\n', -32700), ('an empty line', b'\n', -32700), ('half an object', b'{"jsonrpc":"2.0","id":1\n', -32700),
+            ('not UTF-8', b'{"jsonrpc":"2.0","id":"\xff","method":"status"}\n', -32700),
+            ('a batch', b'[' + line('status', {}).strip() + b']\n', -32600), ('a notification', b'{"jsonrpc":"2.0","method":"status"}\n', -32600),
+            ('an id that is true', b'{"jsonrpc":"2.0","id":true,"method":"status"}\n', -32600),
+            ('an id of 300 bytes', b'{"jsonrpc":"2.0","id":"%s","method":"status"}\n' % (b'i' * 300), -32600),
+            ('version 1', b'{"id":1,"method":"status"}\n', -32600), ('version "3.0"', b'{"jsonrpc":"3.0","id":1,"method":"status"}\n', -32600),
+            ('no method', b'{"jsonrpc":"2.0","id":1}\n', -32600), ('a method that is a number', b'{"jsonrpc":"2.0","id":1,"method":7}\n', -32600),
+            ('an unknown method', line('frobnicate', {}), -32601), ('wrong types', line('run', {'body': 7}), -32602),
+            ('an unknown parameter', line('run', {'body': 'x', 'profil': 'pure'}), -32602),
+            ('a call_id that is none', line('cancel', {'call_id': 'x'}), -32602), ('cancel without an id', line('cancel', {}), -32602),
+            ('an operator\'s method', line('drain', {}), -32001), ('a profile of its own', line('run', {**QUICK, 'profile_text': '{}'}), -32001),
+            ('best effort', line('run', {**QUICK, 'best_effort': True}), -32001), ('the profile base', line('run', {**QUICK, 'profile': 'base'}), -32001),
+            ('no such profile', line('run', {**QUICK, 'profile': 'nosuch'}), -32602)):
+        c = d.client()
+        c.sock.sendall(data)
+        error = c.recv().get('error', {})
+        after = c.call('run', QUICK)
+        c.hang_up()
+        t.check('told: %s; and the next request is served' % title,
+                error.get('code') == code and error.get('message') and error['data']['hint'] and after.get('outcome') == 'ok', '%s %s' % (error, after))
+
+
+def too_long(t, d):
+    c = d.client()
+    a = Attack(lambda: c.sock.sendall(b'x' * (40 << 20) + b'\n' + line('status', {}, 'after')))
+    first, second = c.recv(), c.recv()
+    t.check('a line of 40 MiB is refused once, and the one after it is served',
+            first.get('error', {}).get('code') == -32600 and 'too long' in first['error']['message'] and second.get('id') == 'after', '%s %s' % (first, str(second)[:200]))
+    a.wait()
+    c.hang_up()
+
+
+def same_id(t, d):
+    c = d.client()
+    c.sock.sendall(line('run', slow_call(0.7), 'x') + line('run', QUICK, 'x') + line('run', QUICK, 'y'))
+    got = [c.recv() for _ in range(3)]
+    errors = [g for g in got if 'error' in g]
+    results = {g['id']: g['result']['outcome'] for g in got if 'result' in g}
+    t.check('a second request with the id of one in flight is refused, and the first goes on',
+            len(errors) == 1 and errors[0]['error']['code'] == -32600 and errors[0]['id'] is None and results == {'x': 'ok', 'y': 'ok'}, got)
+    t.check('the id is free again after its answer', c.call('run', QUICK)['outcome'] == 'ok')
+    c.hang_up()
+
+
+def descriptors(t, d):
+    pid = core_pid(d)
+    c = d.client()
+    c.call('run', QUICK)
+    before = open_files(pid)
+    null = os.open('/dev/null', os.O_RDONLY)
+    for i in range(40):
+        c.sock.sendmsg([line('list', {}, i)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [null] * 50))])
+    got = [c.recv() for _ in range(80)]
+    os.close(null)
+    answered = sorted(g['id'] for g in got if 'result' in g)
+    told = [g['error'] for g in got if 'error' in g]
+    t.check('descriptors that nobody asked for are refused, and the requests they came with are served',
+            answered == list(range(40)) and len(told) == 40 and 'descriptors' in told[0]['message'], got[:3])
+    t.check('and none stays open', open_files(pid) <= before + 2, '%d before, %d after' % (before, open_files(pid)))
+    c.hang_up()
+
+
+# ---- ends of a connection
+
+def half_closed(t, d):
+    s = connected(d)
+    s.sendall(line('run', slow_call(0.5), 1) + line('run', QUICK, 2) + line('list', {}, 3).rstrip(b'\n'))
+    s.shutdown(socket.SHUT_WR)
+    c = Client(s)
+    got = {}
+    try:
+        while True:
+            r = c.recv()
+            got[r['id']] = r['result']
+    except EOFError:
+        pass
+    t.check('a client that shuts its sending side down gets every answer, the last request without a line end too; then the connection is closed',
+            sorted(got) == [1, 2, 3] and got[1]['outcome'] == got[2]['outcome'] == 'ok', got)
+    c.hang_up()
+    s = connected(d)
+    s.sendall(line('run', slow_call(20)))
+    s.shutdown(socket.SHUT_WR)
+    time.sleep(0.4 * FACTOR)
+    t.check('half closed, its call runs on', not no_calls(d, 0))
+    s.close()
+    t.check('then closed, its call is cancelled', no_calls(d))
+    s = connected(d)
+    s.shutdown(socket.SHUT_WR)
+    t.check('one that says nothing and ends is closed', s.recv(1) == b'')
+    s.close()
+
+
+def gone(t, d):
+    for title, n, secs in (('running', 1, 20), ('running and queued', 60, 20)):
+        s = connected(d)
+        s.sendall(b''.join(line('run', slow_call(secs), i) for i in range(n)))
+        time.sleep(0.5 * FACTOR)
+        there = not no_calls(d, 0)
+        s.close()
+        t.check('a client that leaves ends its calls: ' + title, there and no_calls(d, 10))
+    s = connected(d)
+    s.sendall(line('run', QUICK)[:-30])
+    s.close()
+    c = d.client()
+    t.check('one that leaves in the middle of a line disturbs nobody', c.call('run', QUICK)['outcome'] == 'ok')
+    c.hang_up()
+
+
+# ---- many and much
+
+def flood_status(d):
+    s = connected(d)
+    data = line('status', {}) * 500
+    s.setblocking(False)
+    rest = b''
+    while True:
+        try:
+            rest = rest[s.send(rest or data):] if rest else data[s.send(data):]
+        except BlockingIOError:
+            pass
+        try:
+            s.recv(1 << 20)
+        except BlockingIOError:
+            pass
+
+
+def flood_garbage(d):
+    s = connected(d)
+    while True:
+        s.sendall(b'\xff{[garbage\n' * 100)
+        s.recv(1 << 20)
+
+
+def flood_connections(d):
+    while True:
+        s = connected(d)
+        s.sendall(line('status', {}))
+        s.close()
+
+
+def flood_big_lines(d):
+    s = connected(d)
+    data = b'{"jsonrpc":"2.0","id":1,"method":"run","params":{"body":"x","args":{"a":"%s"}}}\n' % (b'x' * (7 << 20))
+    while True:
+        s.sendall(data)
+
+
+def never_reads(d):
+    s = connected(d)
+    while True:
+        s.sendall(line('profile.show', {'profile': 'pure', 'effective': True}))
+
+
+def drip(d):
+    socks = [connected(d) for _ in range(40)]
+    while True:
+        for s in socks:
+            s.send(b' ')
+
+
+def beside(t, d):
+    c = d.client()
+    latency(c)
+    quiet = statistics.median(latency(c))
+    c.hang_up()
+    for title, fn in (('a flood of requests', flood_status), ('a flood of garbage', flood_garbage), ('a flood of connections', flood_connections),
+                      ('lines of 7 MiB', flood_big_lines), ('one who never reads', never_reads), ('40 who send a byte at a time', drip)):
+        served_beside(t, d, title, lambda fn=fn: fn(d), quiet)
+    return quiet
+
+
+def connections(t, d, quiet):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(12000, resource.getrlimit(resource.RLIMIT_NOFILE)[1]),) * 2)
+    some = [connected(d) for _ in range(64)]
+    more = connected(d)
+    told = Client(more).recv()
+    t.check('one connection more than a uid may have: told which limit, when to come again, and closed',
+            told['error']['code'] == -32000 and told['error']['data']['where'] == 'connections_per_uid' and
+            told['error']['data']['retry_after_ms'] > 0 and more.recv(1) == b'', told)
+    a = d.client('admin')
+    t.check('the operator still gets in', 'processes' in a.call('status', {}))
+    a.hang_up()
+    some.pop().close()
+    time.sleep(0.1 * FACTOR)
+    c = d.client()
+    t.check('and another one once there is room', c.call('run', QUICK)['outcome'] == 'ok')
+    pid, before = core_pid(d), None
+    before = open_files(pid)
+
+    def many():
+        kept = []
+        for _ in range(10000):
+            kept.append(connected(d))
+            if len(kept) > 900:
+                kept.clear()
+    attack = Attack(many)
+    got = latency(c, 30)
+    ended = attack.wait(60)
+    t.check('10,000 connections at once: each is answered, and who is connected is served',
+            ended == 0 and got and statistics.median(got) < 15 * quiet + 0.25 * FACTOR, '%s quiet %.4f: %s' % (ended, quiet, got))
+    for s in some:
+        s.close()
+    c.hang_up()
+    time.sleep(0.3 * FACTOR)
+    t.check('and no descriptor is left of them', open_files(pid) < before, '%d before, %d after' % (before, open_files(pid)))
+
+
+def accounts(t, d):
+    c = d.client()
+    n = 300
+    data = b''.join(line('run', slow_call(0.05), i) for i in range(n))
+    sender = Attack(lambda: c.sock.sendall(data))
+    got = [c.recv()['result'] for _ in range(n)]
+    sender.wait()
+    busy = [g for g in got if g['outcome'] == 'busy' and g['cause']['rule'] == 'calls_per_uid']
+    t.check('more calls in flight than a uid may have: busy, naming the limit and when to come again',
+            busy and all(g['retry_after_ms'] > 0 and not g['cause']['final'] for g in busy) and {g['outcome'] for g in got} == {'ok', 'busy'},
+            {g['outcome'] for g in got})
+    c.hang_up()
+    socks = [connected(d) for _ in range(7)]
+    part = b'{"jsonrpc":"2.0","id":1,"method":"run","params":{"body":"' + b'x' * (14 << 20)
+    for s in socks:
+        s.settimeout(20 * FACTOR)
+        s.sendall(part)
+    told = []
+    for s in socks:
+        s.settimeout(1.5 * FACTOR)
+        try:
+            told.append(json.loads(s.makefile('rb').readline()))
+        except OSError:
+            pass
+        s.close()
+    t.check('more bytes of requests than a uid may have waiting: refused while they come, naming the limit',
+            told and all(g['error']['code'] == -32000 and g['error']['data']['where'] == 'queued_bytes_per_uid' for g in told), told)
+    c = d.client()
+    t.check('and all is well afterwards', c.call('run', QUICK)['outcome'] == 'ok' and no_calls(d))
+    c.hang_up()
+
+
+# ---- who asks
+
+def uids(t, d):
+    if os.getuid() != 0:
+        t.check('who may connect # SKIP needs root', True)
+        return
+    for which in ('agent', 'admin'):
+        os.chmod(d.path(which), 0o666)  # what an operator might do; the list of uids holds all the same
+
+        def stranger(which=which):
+            s = connected(d, which)
+            told = Client(s).recv()['error']
+            return 0 if told['code'] == -32001 and str(STRANGER) in told['message'] and which + '_users' in told['data']['hint'] and s.recv(1) == b'' else 3
+        t.check('a uid that is not listed is told so by %s.sock, and shut out' % which, Attack(stranger, STRANGER).wait() == 0)
+
+
+def cancels(t, d):
+    c, other, a = d.client(), d.client(), d.client('admin')
+    for title, who in (('another connection of the same uid', other), ('an operator', a)):
+        c.send('run', slow_call(20))
+        end = time.monotonic() + 10 * FACTOR
+        calls = []
+        while not (calls and calls[0]['state'] == 'running') and time.monotonic() < end:
+            calls = who.call('list', {})['calls']
+            time.sleep(0.02)
+        begin = time.monotonic()
+        was = who.call('cancel', {'call_id': calls[0]['call_id']})
+        got = c.recv()['result']
+        t.check('cancel by %s: told what it was, and the call ends as cancelled at once' % title,
+                was == {'call_id': calls[0]['call_id'], 'was': 'running'} and got['outcome'] == 'cancelled' and 'cancelled by uid' in got['cause']['what'] and
+                time.monotonic() - begin < 3 * FACTOR, '%s %s' % (was, got))
+    t.check('a call that ended is unknown', who.call('cancel', {'call_id': calls[0]['call_id']})['error']['code'] == -32602)
+    for i in (c, other, a):
+        i.hang_up()
+
+
+def drains(t, d):
+    c, a = d.client(), d.client('admin')
+    c.send('run', slow_call(0.6))
+    time.sleep(0.2 * FACTOR)
+    now = a.call('drain', {})
+    waiting = d.client('admin')
+    waiting.send('drain', {'wait': True})
+    refused = d.client()
+    busy = refused.call('run', QUICK)
+    t.check('draining, a new call is busy', now == {'draining': True, 'calls': 1} and busy['outcome'] == 'busy' and busy['retry_after_ms'] > 0, '%s %s' % (now, busy))
+    t.check('what was accepted ends well', c.recv()['result']['outcome'] == 'ok')
+    t.check('and whoever waits for the end is told', waiting.recv()['result'] == {'draining': True, 'calls': 0})
+    t.check('calls are taken again', a.call('drain', {'on': False}) == {'draining': False, 'calls': 0} and refused.call('run', QUICK)['outcome'] == 'ok')
+    for i in (c, a, waiting, refused):
+        i.hang_up()
+
+
+def stops(t):
+    d = Daemon()
+    c = d.client()
+    c.send('run', slow_call(60))
+    queued = [c.send('run', slow_call(60)) for _ in range(40)]
+    time.sleep(1 * FACTOR)
+    for sig in (signal.SIGTERM, signal.SIGTERM):
+        d.p.send_signal(sig)
+        time.sleep(0.2)
+    got = [c.recv()['result']['outcome'] for _ in range(1 + len(queued))]
+    t.check('a brigd that is stopped at once answers every call before it goes', set(got) <= {'internal_error', 'busy'}, got)
+    try:
+        c.recv()
+        t.check('and closes', False)
+    except EOFError:
+        t.check('and closes', True)
+    c.hang_up()
+    t.check('and ends', d.close() is not None)
+
+
+def main():
+    t = Suite()
+    d = Daemon()
+    for fn in (mistakes, too_long, same_id, descriptors, half_closed, gone, cancels, drains):
+        fn(t, d)
+    quiet = beside(t, d)
+    connections(t, d, quiet)
+    accounts(t, d)
+    uids(t, d)
+    status = d.close()
+    t.check('the daemon ends well', status == 0, status)
+    stops(t)
+    return t.finish()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
