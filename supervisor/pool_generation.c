@@ -54,9 +54,10 @@ static void grow_old(struct pool *p, struct zygote *z, uint64_t now_ns)
 	}
 	if (now_ns < p->standby_after_ns)
 		return;
-	p->standby_after_ns = now_ns + AGAIN_NS;
 	if (keeper_has_room(p->core) && zygote_standby(z, &young, &err) == 0)
 		young->pool = p;
+	else
+		p->standby_after_ns = now_ns + AGAIN_NS;
 }
 
 void pool_generation(struct pool *p, uint64_t now_ns)

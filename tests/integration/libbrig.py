@@ -1,4 +1,5 @@
 """For integration tests in Python: run brig, speak to a private supervisor, see what is left, print TAP."""
+import atexit
 import ctypes
 import fcntl
 import json
@@ -211,14 +212,14 @@ class Client:
 class Supervisor(Client):
     """A private supervisor, as brig starts one."""
 
-    def __init__(self, env=None, program=None):
+    def __init__(self, env=None, program=None, **popen):
         ours, theirs = socket.socketpair()
         os.set_inheritable(theirs.fileno(), True)
 
         def place():
             os.dup2(theirs.fileno(), 3)
         self.p = subprocess.Popen([program or BUILD + '/brigd', '--private', '3'], stdin=subprocess.DEVNULL, preexec_fn=place, pass_fds=(3,),
-                                  close_fds=True, env={'PATH': '/usr/bin:/bin', **(env or {})})
+                                  close_fds=True, env={'PATH': '/usr/bin:/bin', **(env or {})}, **popen)
         WAITED.add(self.p.pid)
         theirs.close()
         super().__init__(ours)
@@ -231,17 +232,30 @@ class Supervisor(Client):
 class Daemon:
     """brigd with sockets, its state below a directory of its own (a short one: socket paths have 107 bytes)."""
 
-    def __init__(self, argv=(), env=None, program=None, **popen):
-        self.state = tempfile.mkdtemp(prefix='brig-d-', dir='/var/tmp')
+    def __init__(self, argv=(), env=None, program=None, state=None, **popen):
+        """state: of one that was there before; it stays the caller's."""
+        self.kept = state is not None
+        self.state = state or tempfile.mkdtemp(prefix='brig-d-', dir='/var/tmp')
         os.chmod(self.state, 0o755)
         self.p = subprocess.Popen([program or BUILD + '/brigd', *argv], stdin=subprocess.DEVNULL,
                                   env={'PATH': '/usr/bin:/bin', 'BRIG_STATE': self.state, **(env or {})}, **popen)
+        atexit.register(lambda: self.p.poll() is None and self.p.kill())  # a test that broke off leaves none behind
         WAITED.add(self.p.pid)
         end = time.monotonic() + 20 * FACTOR
-        while not os.path.exists(self.path('admin')):
+        while not self.listens():
             if self.p.poll() is not None or time.monotonic() > end:
                 raise RuntimeError('brigd does not listen (exit %s)' % self.p.poll())
             time.sleep(0.01)
+
+    def listens(self):
+        """A socket of the dead looks like one of the living."""
+        if not self.kept:
+            return os.path.exists(self.path('admin'))
+        try:
+            self.client('admin').hang_up()
+            return True
+        except OSError:
+            return False
 
     def path(self, which):
         return '%s/run/%s.sock' % (self.state, which)
@@ -271,7 +285,8 @@ class Daemon:
         try:
             return self.p.wait(timeout=60 * FACTOR)
         finally:
-            shutil.rmtree(self.state, ignore_errors=True)
+            if not self.kept:
+                shutil.rmtree(self.state, ignore_errors=True)
 
 
 def tree_of(pid):
