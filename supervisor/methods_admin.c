@@ -9,7 +9,7 @@ static void method_drain(const struct request *rq)
 	struct jbuf b;
 	struct err err;
 
-	if (request_false(rq, "params.on")) {
+	if (request_false(rq, "on")) {
 		if (!drain_end(rq->core)) {
 			err_set(&err, ERR_CALLER, EBUSY, "drain", "this brigd is ending already");
 			err_hint(&err, "start it again once it has ended");
@@ -18,7 +18,7 @@ static void method_drain(const struct request *rq)
 		}
 	} else {
 		core_drain(rq->core);
-		if (request_true(rq, "params.wait")) {
+		if (request_true(rq, "wait")) {
 			pending = pending_new(rq->client, rq->id, rq->id_len);
 			if (pending && drain_wait(rq->core, pending) < 0)
 				client_answer_error(rq->client, rq->id, rq->id_len, RPC_INTERNAL, "no memory", NULL, NULL);

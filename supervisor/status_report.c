@@ -110,14 +110,14 @@ void status_print(struct core *core, struct jbuf *b)
 		    (unsigned long long)((core_now_ns() - core->started_ns) / 1000000), boot->client_fd >= 0 ? "true" : "false");
 	string_or_null(b, c->path);
 	jbuf_text(b, ",\"run_dir\":");
-	jbuf_cstring(b, c->run_dir);
+	string_or_null(b, boot->client_fd >= 0 ? "" : c->run_dir);
 	jbuf_text(b, ",\"state_dir\":");
-	jbuf_cstring(b, c->state_dir);
+	string_or_null(b, boot->client_fd >= 0 ? "" : c->state_dir);
 	processes_print(core, b);
 	sockets_print(core, b);
 	work_print(core, b);
 	jails_print(core, b);
-	jbuf_printf(b, ",\"restarts\":%u,\"audit\":%s,\"cgroup\":{\"kind\":\"%s\",\"why\":", boot->restarts, c->audit ? "true" : "false",
+	jbuf_printf(b, ",\"restarts\":%u,\"audit\":%s,\"cgroup\":{\"kind\":\"%s\",\"why\":", boot->restarts, boot->client_fd < 0 && c->audit ? "true" : "false",
 		    cgroup_kind_name(boot->cgroup));
 	string_or_null(b, boot->cgroup_why);
 	jbuf_text(b, "}}");

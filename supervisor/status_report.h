@@ -1,6 +1,6 @@
 /* The answer to `status`: how the supervisor is, as far as core knows. Core only.
  *
- * {"version": "..", "uptime_ms": N, "private": bool, "config": "path" | null, "run_dir": "..", "state_dir": "..",
+ * {"version": "..", "uptime_ms": N, "private": bool, "config": "path" | null, "run_dir": ".." | null, "state_dir": ".." | null,
  *  "processes": [{"role": "keeper" | "core" | "audit" | "zygote", "pid": N,
  *                 of a zygote too: "profile": "..", "generation": N, "state": "starting" | "ready", "parked": N}, ...],
  *  "sockets": [{"name": "agent" | "admin", "path": "..", "connections": N}, ...],
