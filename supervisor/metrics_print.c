@@ -1,6 +1,7 @@
 #include "supervisor/metrics_impl.h"
 
 #include "jail/base/version.h"
+#include "supervisor/audit_client.h"
 #include "supervisor/pool.h"
 
 #include <stddef.h>
@@ -111,6 +112,19 @@ static void now_print(struct core *core, struct jbuf *b)
 	prom_sample(b, "brig_running", PROM_NO_LABEL, running);
 }
 
+static void audit_print(const struct core *core, struct jbuf *b)
+{
+	struct audit_health h;
+
+	audit_client_health(core, &h);
+	prom_family(b, "brig_audit_records_total", "counter", "Records that the audit log has acknowledged.");
+	prom_sample(b, "brig_audit_records_total", PROM_NO_LABEL, h.written);
+	prom_family(b, "brig_audit_refused_total", "counter", "Records that the audit log could not take.");
+	prom_sample(b, "brig_audit_refused_total", PROM_NO_LABEL, h.refused);
+	prom_family(b, "brig_audit_pending", "gauge", "Records that are not acknowledged yet.");
+	prom_sample(b, "brig_audit_pending", PROM_NO_LABEL, h.waiting);
+}
+
 static void self_print(const struct metrics *m, struct jbuf *b)
 {
 	static const char *const processes[] = RESTART_NAMES;
@@ -129,5 +143,6 @@ void metrics_print(struct core *core, struct jbuf *b)
 	pools_print(core, b);
 	limits_print(core->metrics, b);
 	now_print(core, b);
+	audit_print(core, b);
 	self_print(core->metrics, b);
 }

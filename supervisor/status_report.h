@@ -6,7 +6,7 @@
  *  "sockets": [{"name": "agent" | "admin", "path": "..", "connections": N}, ...],
  *  "connections": {"now": N, "max": N}, "calls": {"queued": N, "running": N, "queue_max": N, "running_max": N},
  *  "parked": N, "alive": N, "jails": [{"pid": N, "state": ".."}, ...], "jail_states": {"parked": N, ...},
- *  "sessions": N, "draining": bool, "audit": bool, "cgroup": {"kind": "v1" | "v2" | "none", "why": ".." | null}} */
+ *  "sessions": N, "draining": bool, "audit": null | {"connected": bool, "written": N, "pending": N, "refused": N, "error": ".." | null}, "cgroup": {"kind": "v1" | "v2" | "none", "why": ".." | null}} */
 #ifndef BRIG_SUPERVISOR_STATUS_REPORT_H
 #define BRIG_SUPERVISOR_STATUS_REPORT_H
 
@@ -14,4 +14,6 @@
 #include "supervisor/wire/json.h"
 
 void status_print(struct core *core, struct jbuf *out);
+/* The array "supervisor" of doctor's answer (doctor.h). */
+void status_own_print(struct core *core, struct jbuf *out);
 #endif
