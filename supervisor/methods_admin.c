@@ -9,7 +9,7 @@ static void method_drain(const struct request *rq)
 	struct pending *pending;
 	struct jbuf b;
 	struct err err;
-	bool off = request_false(rq, "params.on");
+	bool off = request_false(rq, "on");
 
 	if (!request_recorded(rq, AUDIT_DRAIN, NULL, off ? "off" : "on"))
 		return;
@@ -22,7 +22,7 @@ static void method_drain(const struct request *rq)
 		}
 	} else {
 		core_drain(rq->core);
-		if (request_true(rq, "params.wait")) {
+		if (request_true(rq, "wait")) {
 			pending = pending_new(rq->client, rq->id, rq->id_len);
 			if (pending && drain_wait(rq->core, pending) < 0)
 				client_answer_error(rq->client, rq->id, rq->id_len, RPC_INTERNAL, "no memory", NULL, NULL);
