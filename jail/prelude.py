@@ -56,6 +56,9 @@ file = FILE
 sources = {}
 bodies = 0
 loop = None
+# A thread that waits for Python's lock looks for it so often; between a session's calls nobody gives it away.
+IDLE_INTERVAL = 0.25
+interval = sys.getswitchinterval()
 
 
 class ToolError(Exception):
@@ -155,6 +158,8 @@ def refusal(name, fromlist, level):
 
 def prepare(body, args, seed):
     """Bytes of the body, of the arguments, 32 random bytes -> code, namespace, keyword arguments."""
+    if session:
+        sys.setswitchinterval(interval)
     module = kept_module() or new_module(seed)
     kwargs = arguments(args)
     source = unfence(source_text(body))
@@ -424,6 +429,10 @@ def plain_key(key):
 
 def finish():
     """What the tool wrote into a stream of its own making and did not flush."""
+    global interval
+    if session:
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(IDLE_INTERVAL)
     for stream, first in ((sys.stdout, first_stdout), (sys.stderr, first_stderr)):
         if stream is not first and stream is not None:
             try:
