@@ -161,8 +161,8 @@ static void audit_print(struct core *core, struct jbuf *b)
 		jbuf_text(b, ",\"audit\":null");
 		return;
 	}
-	jbuf_printf(b, ",\"audit\":{\"connected\":%s,\"written\":%llu,\"pending\":%u,\"refused\":%llu,\"error\":", json_bool(h.connected),
-		    (unsigned long long)h.written, h.waiting, (unsigned long long)h.refused);
+	jbuf_printf(b, ",\"audit\":{\"connected\":%s,\"waiting\":%u,\"written\":%llu,\"refused\":%llu,\"error\":", json_bool(h.connected),
+		    h.waiting, (unsigned long long)h.written, (unsigned long long)h.refused);
 	string_or_null(b, h.err ? strerror(h.err) : "");
 	jbuf_text(b, "}");
 }
