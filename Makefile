@@ -59,7 +59,7 @@ WIRE_SRC := $(addprefix supervisor/wire/,$(addsuffix .c, \
 AGENT_SRC := $(addprefix agent/,$(addsuffix .c, \
 	audit_verify cmd_audit \
 	call cmd_admin cmd_cancel cmd_doctor cmd_list cmd_metrics cmd_profile cmd_run cmd_status connect file nearest options private question \
-	cmd_session follow \
+	cmd_session doctor_processes follow \
 	rpc show stop table text))
 # The keeper's, with privilege, come first; then what core parses and decides with.
 SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \

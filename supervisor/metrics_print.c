@@ -114,17 +114,6 @@ static void now_print(struct core *core, struct jbuf *b)
 
 static void audit_print(const struct core *core, struct jbuf *b)
 {
-<<<<<<< HEAD
-	struct audit_health h;
-
-	audit_client_health(core, &h);
-	prom_family(b, "brig_audit_records_total", "counter", "Records that the audit log has acknowledged.");
-	prom_sample(b, "brig_audit_records_total", PROM_NO_LABEL, h.written);
-	prom_family(b, "brig_audit_refused_total", "counter", "Records that the audit log could not take.");
-	prom_sample(b, "brig_audit_refused_total", PROM_NO_LABEL, h.refused);
-	prom_family(b, "brig_audit_pending", "gauge", "Records that are not acknowledged yet.");
-	prom_sample(b, "brig_audit_pending", PROM_NO_LABEL, h.waiting);
-=======
 	struct audit_health audit;
 
 	audit_client_health(core, &audit);
@@ -133,7 +122,6 @@ static void audit_print(const struct core *core, struct jbuf *b)
 	prom_sample(b, "brig_audit_records_total", PROM_LABEL("result", "refused"), audit.refused);
 	prom_family(b, "brig_audit_pending", "gauge", "Records that wait for the audit log's word.");
 	prom_sample(b, "brig_audit_pending", PROM_NO_LABEL, audit.waiting);
->>>>>>> main
 }
 
 static void self_print(const struct metrics *m, struct jbuf *b)
