@@ -1,4 +1,5 @@
 /* Methods that start, show and end calls. */
+#include "supervisor/audit_record.h"
 #include "supervisor/call.h"
 #include "supervisor/metrics.h"
 #include "supervisor/request.h"
@@ -190,6 +191,8 @@ static void method_cancel(const struct request *rq)
 		request_refuse(rq, RPC_PARAMS, &err);
 		return;
 	}
+	if (!request_recorded(rq, AUDIT_CANCEL, c->id, client_socket_name(rq->client)))
+		return;
 	jbuf_init(&b, ANSWER_TEXT_MAX);
 	jbuf_printf(&b, "{\"call_id\":\"%s\",\"was\":\"%s\"}", c->id, call_state_name(c));
 	request_answer(rq, &b);

@@ -1,6 +1,7 @@
 #include "supervisor/status_report.h"
 
 #include "jail/base/version.h"
+#include "supervisor/audit_client.h"
 #include "supervisor/call.h"
 #include "supervisor/client.h"
 #include "supervisor/metrics.h"
@@ -9,6 +10,7 @@
 #include "supervisor/server.h"
 #include "supervisor/session.h"
 
+#include <string.h>
 #include <unistd.h>
 
 static const char *zygote_state(const struct zygote *z)
@@ -101,6 +103,22 @@ static void string_or_null(struct jbuf *b, const char *text)
 		jbuf_text(b, "null");
 }
 
+/* How the log is, where there is one. */
+static void audit_print(const struct core *core, struct jbuf *b)
+{
+	struct audit_health h;
+
+	audit_client_health(core, &h);
+	if (!h.kept) {
+		jbuf_text(b, ",\"audit_log\":null");
+		return;
+	}
+	jbuf_printf(b, ",\"audit_log\":{\"connected\":%s,\"waiting\":%u,\"written\":%llu,\"refused\":%llu,\"error\":", h.connected ? "true" : "false",
+		    h.waiting, (unsigned long long)h.written, (unsigned long long)h.refused);
+	string_or_null(b, h.err ? strerror(h.err) : "");
+	jbuf_text(b, "}");
+}
+
 void status_print(struct core *core, struct jbuf *b)
 {
 	const struct core_boot *boot = core->boot;
@@ -117,6 +135,7 @@ void status_print(struct core *core, struct jbuf *b)
 	sockets_print(core, b);
 	work_print(core, b);
 	jails_print(core, b);
+	audit_print(core, b);
 	jbuf_printf(b, ",\"restarts\":%u,\"audit\":%s,\"cgroup\":{\"kind\":\"%s\",\"why\":", boot->restarts, boot->client_fd < 0 && c->audit ? "true" : "false",
 		    cgroup_kind_name(boot->cgroup));
 	string_or_null(b, boot->cgroup_why);

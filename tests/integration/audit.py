@@ -92,6 +92,29 @@ def test_ordinary(t):
     d.close()
 
 
+def test_admin(t):
+    d = Logged()
+    a = d.client('admin')
+    a.call('drain', {'on': True})
+    a.call('drain', {'on': False})
+    a.call('reload', {})
+    c = d.begin(30)
+    call_id = a.call('list', {})['calls'][0]['call_id']
+    a.call('cancel', {'call_id': call_id})
+    answer = d.end_of(c)
+    with open(d.profiles + '/pure.json', 'a', encoding='utf-8') as f:
+        f.write('x')
+    a.call('reload', {})
+    a.hang_up()
+    d.stop()
+    told = [(r['kind'], r['text'], r['who']['pid'] == os.getpid()) for r in d.records() if r['kind'] in ('drain', 'reload', 'cancel')]
+    t.check('who drained, reloaded, cancelled, and what came of it', told[:5] == [
+        ('drain', 'on', True), ('drain', 'off', True), ('reload', 'asked for', True), ('reload', 'taken', False), ('cancel', 'admin.sock', True)]
+        and told[5] == ('reload', 'asked for', True) and told[6][1].startswith('reload refused, nothing has changed') and len(told) == 7, told)
+    t.check('and the cancelled call has its end', answer['outcome'] == 'cancelled' and not d.wrong([answer]), d.wrong([answer]))
+    d.close()
+
+
 def test_process(t):
     d = Logged()
     pid = d.role('audit')
@@ -342,6 +365,7 @@ def main():
     t = Suite()
     seconds = int(os.environ.get('BRIG_AUDIT_SECONDS', '6'))
     test_ordinary(t)
+    test_admin(t)
     test_process(t)
     test_verify(t)
     test_kill_audit(t, seconds)
