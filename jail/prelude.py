@@ -29,6 +29,8 @@ INT_END = 10 ** INT_DIGITS_MAX
 # A traceback names this file; a name in <> would stop linecache from asking __loader__.
 FILE = "tool.py"
 NAME = "tool"
+# Bodies of a session whose text is kept for tracebacks: they may be a megabyte each, and it is the session's memory.
+SOURCES_KEPT = 8
 
 FUNCTIONS = """
     __build_class__ abs aiter all anext any ascii bin callable chr delattr divmod format getattr hasattr hash hex
@@ -51,7 +53,7 @@ parents = frozenset()
 tool_builtins = None
 first_stdout = None
 first_stderr = None
-# The body that runs: its name in tracebacks, its text. A session has had others, whose functions may still be called.
+# The body that runs: its name in tracebacks, and texts by such names. A session has had others, whose functions may still be called.
 file = FILE
 sources = {}
 bodies = 0
@@ -165,6 +167,8 @@ def prepare(body, args, seed):
     source = unfence(source_text(body))
     code = compiled(source)
     sources[file] = source
+    if len(sources) > SOURCES_KEPT:
+        del sources[next(iter(sources))]
     space = module.__dict__
     space["__builtins__"] = tool_builtins
     # linecache, traceback and inspect ask the loader; a dict's own get() gives them no frame of ours.
@@ -526,7 +530,7 @@ def tool_frames(error):
     found = []
     step = traceback_of(error)
     while step is not None:
-        if step.tb_frame.f_code.co_filename in sources:
+        if is_body(step.tb_frame.f_code.co_filename):
             found.append(step)
         step = step.tb_next
     if not found:
@@ -540,8 +544,12 @@ def tool_frames(error):
     return (text, inner[0].tb_lineno, column_of(inner[0])) if inner else (text, None, None)
 
 
+def is_body(filename):
+    return filename == FILE or filename.startswith(NAME + "-")
+
+
 def source_of(step):
-    return sources[step.tb_frame.f_code.co_filename].split("\n")
+    return sources.get(step.tb_frame.f_code.co_filename, "").split("\n")
 
 
 def frame_text(step):

@@ -379,6 +379,14 @@ class Sessions(Case):
         kind, report = self.run_body("def run(: pass")
         self.assertEqual((report["type"], report["line"], 'tool-3.py' in report["traceback"][0]), ("SyntaxError", 1, True))
 
+    def test_a_thousand_bodies_are_not_kept(self):
+        self.run_body("def f():\n    return 1 / 0\ndef run():\n    return 1")
+        for _ in range(1000):
+            self.run_body("def run():\n    return 1")
+        self.assertEqual(len(self.prelude.sources), 8)
+        kind, report = self.run_body("def run():\n    return f()")
+        self.assertEqual((report["line"], report["traceback"][1]), (2, 'File "tool.py", line 2, in f'))
+
     def test_a_spoilt_module_begins_anew(self):
         self.run_body("import sys\nx = 1\nsys.modules['tool'] = 7\ndef run():\n    return 1")
         self.assertEqual(self.run_body("def run():\n    return x")[1]["type"], "NameError")
