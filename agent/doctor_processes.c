@@ -128,8 +128,9 @@ unsigned processes_count(const struct call *c)
 void capabilities_print(char *buf, size_t cap, unsigned long long mask, unsigned last)
 {
 	/* What a keeper may keep (supervisor/keeper_caps.c); others would be a surprise, and show by number. */
-	static const char *const names[CAPABILITY_BITS] = { [1] = "dac_override", [5] = "kill", [6] = "setgid", [7] = "setuid", [21] = "sys_admin",
-							    [31] = "setfcap" };
+	static const char *const names[CAPABILITY_BITS] = {
+		[1] = "dac_override", [5] = "kill", [6] = "setgid", [7] = "setuid", [21] = "sys_admin", [31] = "setfcap"
+	};
 	size_t len = 0;
 
 	snprintf(buf, cap, "%s", mask ? "all" : "none");
@@ -150,8 +151,9 @@ static unsigned capability_last(void)
 {
 	char text[16];
 
-	return fd_read_file_at(AT_FDCWD, "/proc/sys/kernel/cap_last_cap", text, sizeof(text)) > 0 ? (unsigned)strtoul(text, NULL, 10) :
-												    CAPABILITY_BITS - 1;
+	return fd_read_file_at(AT_FDCWD, "/proc/sys/kernel/cap_last_cap", text, sizeof(text)) > 0
+		       ? (unsigned)strtoul(text, NULL, 10)
+		       : CAPABILITY_BITS - 1;
 }
 
 /* A process in a user namespace of its own has its capabilities there and nowhere else; its id map tells. */
@@ -160,8 +162,8 @@ static bool has_own_userns(double pid)
 	char path[48], theirs[512], ours[512];
 
 	snprintf(path, sizeof(path), "/proc/%.0f/uid_map", pid);
-	return fd_read_file_at(AT_FDCWD, path, theirs, sizeof(theirs)) > 0 && fd_read_file_at(AT_FDCWD, "/proc/self/uid_map", ours, sizeof(ours)) > 0 &&
-	       strcmp(theirs, ours) != 0;
+	return fd_read_file_at(AT_FDCWD, path, theirs, sizeof(theirs)) > 0 &&
+	       fd_read_file_at(AT_FDCWD, "/proc/self/uid_map", ours, sizeof(ours)) > 0 && strcmp(theirs, ours) != 0;
 }
 
 static const char *seccomp_word(long mode)
@@ -173,7 +175,7 @@ static void capabilities_of(const struct process *p, char *buf, size_t cap)
 {
 	capabilities_print(buf, cap, p->effective | p->permitted, capability_last());
 	if (p->effective && has_own_userns(p->pid))
-		snprintf(buf + strlen(buf), cap - strlen(buf), " (in its own userns)");
+		snprintf(buf + strlen(buf), cap - strlen(buf), ", own userns");
 }
 
 static void row_show(const struct show *s, const char *role, const struct process *p)
@@ -189,16 +191,16 @@ static void row_show(const struct show *s, const char *role, const struct proces
 		snprintf(landlock, sizeof(landlock), "ABI %.0f", p->landlock_abi);
 	if (p->descriptors >= 0)
 		snprintf(fds, sizeof(fds), "%ld", p->descriptors);
-	fprintf(s->out, "  %-8s%8.0f %11ld  %-4s%-8s%-10s%-5s%s\n", role, p->pid, p->uid, p->no_new_privs ? "yes" : "no", seccomp_word(p->seccomp),
-		landlock, fds, caps);
+	fprintf(s->out, "  %-8s%8.0f %11ld  %-4s%-8s%-10s%-5s%s\n", role, p->pid, p->uid, p->no_new_privs ? "yes" : "no",
+		seccomp_word(p->seccomp), landlock, fds, caps);
 }
 
 void processes_show(const struct show *s, const struct call *c)
 {
 	struct process p;
 
-	fprintf(s->out, "processes of this daemon\n  %-8s%8s %11s  %-4s%-8s%-10s%-5s%s\n", "ROLE", "PID", "UID", "NNP", "SECCOMP", "LANDLOCK", "FDS",
-		"CAPABILITIES");
+	fprintf(s->out, "processes of this daemon\n  %-8s%8s %11s  %-4s%-8s%-10s%-5s%s\n", "ROLE", "PID", "UID", "NNP",
+		"SECCOMP", "LANDLOCK", "FDS", "CAPABILITIES");
 	for (unsigned i = 0; i < processes_count(c); i++) {
 		_cleanup_free_ char *role = role_of(c, i);
 
@@ -213,10 +215,10 @@ static void facts_print(const struct process *p, struct jbuf *b)
 
 	capabilities_of(p, caps, sizeof(caps));
 	jbuf_printf(b, ",\"uid\":%ld,\"gid\":%ld,\"capabilities\":\"%s\"", p->uid, p->gid, caps);
-	jbuf_printf(b, ",\"cap_effective\":\"%016llx\",\"cap_permitted\":\"%016llx\",\"cap_inheritable\":\"%016llx\"", p->effective, p->permitted,
-		    p->inheritable);
-	jbuf_printf(b, ",\"cap_bounding\":\"%016llx\",\"cap_ambient\":\"%016llx\",\"no_new_privs\":%s,\"seccomp\":\"%s\"", p->bounding, p->ambient,
-		    p->no_new_privs ? "true" : "false", seccomp_word(p->seccomp));
+	jbuf_printf(b, ",\"cap_effective\":\"%016llx\",\"cap_permitted\":\"%016llx\",\"cap_inheritable\":\"%016llx\"",
+		    p->effective, p->permitted, p->inheritable);
+	jbuf_printf(b, ",\"cap_bounding\":\"%016llx\",\"cap_ambient\":\"%016llx\",\"no_new_privs\":%s,\"seccomp\":\"%s\"",
+		    p->bounding, p->ambient, p->no_new_privs ? "true" : "false", seccomp_word(p->seccomp));
 	if (p->descriptors >= 0)
 		jbuf_printf(b, ",\"descriptors\":%ld", p->descriptors);
 	else
@@ -237,8 +239,8 @@ void processes_print(const struct call *c, struct jbuf *b)
 		jbuf_printf(b, ",\"pid\":%.0f,\"seen\":%s", p.pid, p.seen ? "true" : "false");
 		if (p.seen)
 			facts_print(&p, b);
-		jbuf_printf(b, ",\"landlock\":{\"abi\":%.0f,\"proven\":%s},\"seccomp_proven\":%s}", p.landlock_abi, p.landlock_proven ? "true" : "false",
-			    p.seccomp_proven ? "true" : "false");
+		jbuf_printf(b, ",\"landlock\":{\"abi\":%.0f,\"proven\":%s},\"seccomp_proven\":%s}", p.landlock_abi,
+			    p.landlock_proven ? "true" : "false", p.seccomp_proven ? "true" : "false");
 	}
 	jbuf_text(b, "]");
 }

@@ -1,6 +1,6 @@
-/* The processes of a running daemon as the kernel shows them: brig doctor's section "processes". Ids, capabilities, no_new_privs, filter and
- * descriptors are read from /proc by brig itself; only what no /proc shows (Landlock, and descriptors to a
- * caller that may not look) is what the process says of itself, proven by an attempt that must fail (supervisor/doctor.h). */
+/* The processes of a running daemon as the kernel shows them: brig doctor's section "processes". Ids, capabilities,
+ * no_new_privs, filter and descriptors are read from /proc by brig itself; only what no /proc shows (Landlock, and descriptors
+ * to a caller that may not look) is what the process says of itself, proven by an attempt that must fail (supervisor/doctor.h). */
 #ifndef BRIG_AGENT_DOCTOR_PROCESSES_H
 #define BRIG_AGENT_DOCTOR_PROCESSES_H
 

@@ -25,7 +25,8 @@ static void log_denied(const struct call *c, unsigned held)
 
 	log_event(LOG_WARNING, "syscall_denied",
 		  LOG_FIELDS(LOG_STR("call_id", c->id), LOG_NUM("uid", c->uid), LOG_STR("profile", profile_of(c)),
-			     LOG_STR("syscall", name ? name : "unknown"), LOG_NUM("number", c->ev.syscall ? c->denied_nr : -1), LOG_NUM("held_back", held)),
+			     LOG_STR("syscall", name ? name : "unknown"), LOG_NUM("number", c->ev.syscall ? c->denied_nr : -1),
+			     LOG_NUM("held_back", held)),
 		  "a tool tried what only attacks do, and was killed");
 }
 
@@ -34,8 +35,9 @@ static void log_failed(const struct call *c, unsigned held)
 	bool setup = c->outcome == OUTCOME_SETUP_FAILED;
 
 	log_err(setup ? LOG_WARNING : LOG_ERR, outcome_name(c->outcome),
-		LOG_FIELDS(LOG_STR("call_id", c->id), LOG_STR("profile", profile_of(c)), LOG_STR("layer", setup ? layer_name(c->failed_layer) : "none"),
-			   LOG_NUM("errno", c->why.code), LOG_NUM("held_back", held)),
+		LOG_FIELDS(LOG_STR("call_id", c->id), LOG_STR("profile", profile_of(c)),
+			   LOG_STR("layer", setup ? layer_name(c->failed_layer) : "none"), LOG_NUM("errno", c->why.code),
+			   LOG_NUM("held_back", held)),
 		&c->why);
 }
 

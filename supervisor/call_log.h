@@ -1,5 +1,5 @@
-/* What the log says of calls (log.h): what an operator should see by itself, a few of each kind in ten seconds, and at debug level the end
- * of each. Names, numbers and words of ours; nothing that a tool or a client wrote. Core only. */
+/* What the log says of calls (log.h): what an operator should see by itself, a few of each kind in ten seconds, and at debug
+ * level the end of each. Names, numbers and words of ours; nothing that a tool or a client wrote. Core only. */
 #ifndef BRIG_SUPERVISOR_CALL_LOG_H
 #define BRIG_SUPERVISOR_CALL_LOG_H
 

@@ -37,8 +37,8 @@ static const int allowed[] = {
 	SCMP_SYS(pipe2), SCMP_SYS(memfd_create), SCMP_SYS(fchmod),
 	/* Memory, times, chance, who we are. */
 	SCMP_SYS(brk), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(futex), SCMP_SYS(clock_gettime), SCMP_SYS(clock_getres),
-	SCMP_SYS(gettimeofday), SCMP_SYS(time), SCMP_SYS(clock_nanosleep), SCMP_SYS(getrandom), SCMP_SYS(sysinfo), SCMP_SYS(getpid),
-	SCMP_SYS(getppid), SCMP_SYS(gettid), SCMP_SYS(getuid), SCMP_SYS(geteuid), SCMP_SYS(getgid), SCMP_SYS(getegid),
+	SCMP_SYS(gettimeofday), SCMP_SYS(time), SCMP_SYS(clock_nanosleep), SCMP_SYS(getrandom), SCMP_SYS(sysinfo),
+	SCMP_SYS(getpid), SCMP_SYS(getppid), SCMP_SYS(gettid), SCMP_SYS(getuid), SCMP_SYS(geteuid), SCMP_SYS(getgid), SCMP_SYS(getegid),
 	/* Signals that come, and the end. */
 	SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(restart_syscall), SCMP_SYS(exit),
 	SCMP_SYS(exit_group),
@@ -132,7 +132,7 @@ static int add_by_argument(scmp_filter_ctx ctx)
 
 static int add_rules(scmp_filter_ctx ctx)
 {
-	int r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a binary tree: core makes a hundred calls for each of a client */
+	int r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a binary tree: core makes many calls for one of a client */
 
 	if (r == 0)
 		r = add_all(ctx, SCMP_ACT_ALLOW, allowed, ARRAY_LEN(allowed));

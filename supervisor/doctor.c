@@ -158,8 +158,8 @@ static void authority_add(struct jbuf *out, const struct core_boot *boot, const 
 		snprintf(detail, sizeof(detail), "client uid %u, supervisor uid %u: who asks cannot approve", in->peer, own);
 		return entry_add(out, false, "authority", "ok", detail, NULL);
 	}
-	snprintf(detail, sizeof(detail), "client uid %u could act as the supervisor (uid %u)%s: who asks could also approve", in->peer,
-		own, boot->client_fd < 0 ? " or use its admin.sock" : "");
+	snprintf(detail, sizeof(detail), "client uid %u could act as the supervisor (uid %u)%s: who asks could also approve",
+		 in->peer, own, boot->client_fd < 0 ? " or use its admin.sock" : "");
 	entry_add(out, false, "authority", "warn", detail, "run brigd under a uid of its own, and the agent under another");
 }
 

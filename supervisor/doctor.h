@@ -22,7 +22,8 @@ void doctor_probe(void);
 
 struct doctor_input {
 	const char *receipt_json; /* "receipt" of the trial's result; NULL: there was none */
-	/* Where and why a call with the default profile is refused, or NULL. With a receipt: that is of a second trial, with best_effort. */
+	/* Where and why a call with the default profile is refused, or NULL. A receipt beside it is of a second trial, with
+	 * best_effort. */
 	const char *error_layer, *error_text;
 	bool peer_known;
 	uid_t peer;               /* who asks */

@@ -37,7 +37,8 @@ static void processes_print(struct core *core, struct jbuf *b)
 	unsigned parked;
 
 	audit_client_health(core, &h);
-	jbuf_printf(b, ",\"processes\":[{\"role\":\"keeper\",\"pid\":%d},{\"role\":\"core\",\"pid\":%d}", (int)getppid(), (int)getpid());
+	jbuf_printf(b, ",\"processes\":[{\"role\":\"keeper\",\"pid\":%d},{\"role\":\"core\",\"pid\":%d}", (int)getppid(),
+		    (int)getpid());
 	if (h.pid > 0)
 		jbuf_printf(b, ",{\"role\":\"audit\",\"pid\":%d}", (int)h.pid);
 	LIST_FOREACH(z, &core->zygotes, link) {
@@ -70,14 +71,16 @@ void status_own_print(struct core *core, struct jbuf *b)
 	struct zygote *z;
 
 	audit_client_health(core, &h);
-	jbuf_printf(b, "[{\"role\":\"keeper\",\"pid\":%d},{\"role\":\"core\",\"pid\":%d,\"landlock_abi\":%d", (int)getppid(), (int)getpid(),
-		    seal_abi());
+	jbuf_printf(b, "[{\"role\":\"keeper\",\"pid\":%d},{\"role\":\"core\",\"pid\":%d,\"landlock_abi\":%d", (int)getppid(),
+		    (int)getpid(), seal_abi());
 	jbuf_printf(b, ",\"landlock_proven\":%s,\"seccomp_proven\":%s,\"descriptors\":%d}", json_bool(core_seal_holds()),
 		    json_bool(core_filter_holds()), descriptors_count());
 	/* It does not serve before it has tried the same (audit_seal.c). */
 	if (h.pid > 0)
-		jbuf_printf(b, ",{\"role\":\"audit\",\"pid\":%d,\"landlock_abi\":%d,\"landlock_proven\":%s,\"seccomp_proven\":true}",
-			    (int)h.pid, seal_abi(), json_bool(seal_abi() > 0));
+		jbuf_printf(
+			b,
+			",{\"role\":\"audit\",\"pid\":%d,\"landlock_abi\":%d,\"landlock_proven\":%s,\"seccomp_proven\":true}",
+			(int)h.pid, seal_abi(), json_bool(seal_abi() > 0));
 	LIST_FOREACH(z, &core->zygotes, link) {
 		if (z->state == ZYGOTE_DEAD || z->pid <= 0)
 			continue;
@@ -88,7 +91,8 @@ void status_own_print(struct core *core, struct jbuf *b)
 	jbuf_text(b, "]");
 }
 
-static void socket_print(struct core *core, struct jbuf *b, const char *name, const struct config_socket *s, enum authority authority)
+static void socket_print(struct core *core, struct jbuf *b, const char *name, const struct config_socket *s,
+			 enum authority authority)
 {
 	jbuf_printf(b, "{\"name\":\"%s\",\"path\":", name);
 	jbuf_cstring(b, s->path);
@@ -140,8 +144,10 @@ static void work_print(struct core *core, struct jbuf *b)
 	sched_stats_get(core, &stats);
 	LIST_FOREACH(s, &core->sessions, link)
 		sessions += s->state != SESSION_ENDED;
-	jbuf_printf(b, ",\"calls\":{\"queued\":%u,\"running\":%u,\"queue_max\":%u,\"running_max\":%u},\"sessions\":%u,\"draining\":%s",
-		    stats.waiting, stats.running, c->queue_max, c->running_max, sessions, json_bool(core->draining));
+		jbuf_printf(b,
+			    ",\"calls\":{\"queued\":%u,\"running\":%u,\"queue_max\":%u,\"running_max\":%u},\"sessions\":%u,"
+			    "\"draining\":%s",
+			    stats.waiting, stats.running, c->queue_max, c->running_max, sessions, json_bool(core->draining));
 }
 
 static void string_or_null(struct jbuf *b, const char *text)
@@ -161,8 +167,8 @@ static void audit_print(struct core *core, struct jbuf *b)
 		jbuf_text(b, ",\"audit\":null");
 		return;
 	}
-	jbuf_printf(b, ",\"audit\":{\"connected\":%s,\"waiting\":%u,\"written\":%llu,\"refused\":%llu,\"error\":", json_bool(h.connected),
-		    h.waiting, (unsigned long long)h.written, (unsigned long long)h.refused);
+	jbuf_printf(b, ",\"audit\":{\"connected\":%s,\"waiting\":%u,\"written\":%llu,\"refused\":%llu,\"error\":",
+		    json_bool(h.connected), h.waiting, (unsigned long long)h.written, (unsigned long long)h.refused);
 	string_or_null(b, h.err ? strerror(h.err) : "");
 	jbuf_text(b, "}");
 }

@@ -6,8 +6,10 @@
  *  "sockets": [{"name": "agent" | "admin", "path": "..", "connections": N}, ...],
  *  "connections": {"now": N, "max": N}, "calls": {"queued": N, "running": N, "queue_max": N, "running_max": N},
  *  "parked": N, "alive": N, "jails": [{"pid": N, "state": ".."}, ...], "jail_states": {"parked": N, ...},
- *  "sessions": N, "draining": bool, "cgroup": {"kind": "v1" | "v2" | "none", "why": ".." | null}, "restarts": N (cores before this one),
- *  "audit": null | {"connected": bool, "waiting": N, "written": N, "refused": N, "error": ".." | null} (records since core started)} */
+ *  "sessions": N, "draining": bool, "cgroup": {"kind": "v1" | "v2" | "none", "why": ".." | null},
+ *  "restarts": N (cores before this one),
+ *  "audit": null | {"connected": bool, "waiting": N, "written": N, "refused": N, "error": ".." | null} (records since core
+ *                                                                                                       started)} */
 #ifndef BRIG_SUPERVISOR_STATUS_REPORT_H
 #define BRIG_SUPERVISOR_STATUS_REPORT_H
 

@@ -88,7 +88,8 @@ static void trial_next(struct trial *t)
 	struct err err = { 0 };
 
 	if (profile_cache_get(t->core->profiles, TRIAL_PROFILE, NULL, NULL, 0, &profile, &err) < 0 ||
-	    zygote_get(t->core, profile, t->refused ? ZYGOTE_BEST_EFFORT : 0, &z, &err) < 0 || jail_spawn(z, on_jail, t, &t->jail, &err) < 0)
+	    zygote_get(t->core, profile, t->refused ? ZYGOTE_BEST_EFFORT : 0, &z, &err) < 0 ||
+	    jail_spawn(z, on_jail, t, &t->jail, &err) < 0)
 		trial_refused(t, err.where, &err);
 	profile_free(profile);
 }
