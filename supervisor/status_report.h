@@ -6,9 +6,8 @@
  *  "sockets": [{"name": "agent" | "admin", "path": "..", "connections": N}, ...],
  *  "connections": {"now": N, "max": N}, "calls": {"queued": N, "running": N, "queue_max": N, "running_max": N},
  *  "parked": N, "alive": N, "jails": [{"pid": N, "state": ".."}, ...], "jail_states": {"parked": N, ...},
- *  "sessions": N, "draining": bool, "audit": bool,
- *  "audit_log": null | {"connected": bool, "waiting": N, "written": N, "refused": N, "error": ".." | null}, records since core started,
- *  "cgroup": {"kind": "v1" | "v2" | "none", "why": ".." | null}} */
+ *  "sessions": N, "draining": bool, "cgroup": {"kind": "v1" | "v2" | "none", "why": ".." | null}, "restarts": N (cores before this one),
+ *  "audit": null | {"connected": bool, "waiting": N, "written": N, "refused": N, "error": ".." | null} (records since core started)} */
 #ifndef BRIG_SUPERVISOR_STATUS_REPORT_H
 #define BRIG_SUPERVISOR_STATUS_REPORT_H
 
@@ -16,4 +15,6 @@
 #include "supervisor/wire/json.h"
 
 void status_print(struct core *core, struct jbuf *out);
+/* The array "supervisor" of doctor's answer (doctor.h). */
+void status_own_print(struct core *core, struct jbuf *out);
 #endif

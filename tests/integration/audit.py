@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """The audit log of a daemon: whole and sound whatever is killed, full, removed or changed; no call runs without it."""
+import hashlib
 import json
 import os
 import re
@@ -86,6 +87,9 @@ def test_ordinary(t):
             begin['profile'] == 'pure' and begin['decision'] == 'allow' and begin['args']['bytes'] == 8, begin)
     with open(d.state + '/audit/audit.log', encoding='utf-8') as f:
         text = f.read()
+    receipt = json.dumps(answers[0]['receipt'], separators=(',', ':'))
+    t.check('an end holds the hash of the receipt that the answer carried',
+            d.records()[3]['receipt'] == 'sha256:' + hashlib.sha256(receipt.encode()).hexdigest(), '%s %s' % (d.records()[3], receipt))
     t.check('no value of an argument stands in it', 'hunter2' not in text, '')
     st = os.stat(d.state + '/audit/audit.log')
     t.check('nobody else may read it', st.st_mode & 0o777 == 0o600, oct(st.st_mode))
