@@ -68,13 +68,13 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	cgroup cgroup_file cgroup_find cgroup_host cgroup_mount cgroup_scope cgroup_sweep cgroup_v1 cgroup_v2 cgroup_view \
 	profile profile_cache profile_check profile_check_lists profile_keys profile_merge \
 	profile_mounts profile_print profile_seccomp profile_spec profile_store profile_text profile_value syscall_args syscall_groups \
-	answer call call_read capture client client_io fair stream \
+	answer call call_read call_start capture client client_io fair stream \
 	config config_check config_keys config_parse config_print config_value nearest units \
 	core core_life core_reload core_seal \
 	request peers sched server drain methods_admin methods_call methods_profile methods_status doctor doctor_host jail pool pool_generation pool_plan pool_stats \
 	log log_line metrics metrics_print prom status_report \
 	audit audit_client audit_fill audit_line audit_log audit_scan audit_seal audit_take drop \
-	session methods_session \
+	session session_call methods_session \
 	jail_setup keeper_client methods receipt trial verdict zygote))
 # What describes a jail and names its stages; of the jail's files the supervisor takes only these.
 SPEC_SRC := jail/spec.c jail/stage.c
@@ -236,6 +236,7 @@ soak: all ## SOAK_CALLS calls over a daemon; nothing may grow
 LIBDIR := $(DESTDIR)$(PREFIX)/lib/brig
 BINDIR := $(DESTDIR)$(PREFIX)/bin
 SHARE := $(DESTDIR)$(PREFIX)/share
+UNITS := $(DESTDIR)$(PREFIX)/lib/systemd/system
 MAN_SRC := $(wildcard agent/*.[1-8] supervisor/*.[1-8] profiles/*.[1-8] tools/*.[1-8])
 man_path = $(SHARE)/man/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 install: all ## into DESTDIR and PREFIX
@@ -245,11 +246,13 @@ install: all ## into DESTDIR and PREFIX
 	ln -sfn ../lib/brig/bin/brig $(BINDIR)/brig
 	ln -sfn ../lib/brig/bin/brigd $(BINDIR)/brigd
 	ln -sfn ../../lib/brig/profiles $(SHARE)/brig/profiles
+	install -D -m 644 dist/brigd.conf $(SHARE)/doc/brig/brigd.conf
+	install -d -m 755 $(UNITS) && sed 's|@LIBDIR@|$(PREFIX)/lib/brig|' dist/brigd.service >$(UNITS)/brigd.service && chmod 644 $(UNITS)/brigd.service
 	$(foreach m,$(MAN_SRC),install -D -m 644 $(m) $(call man_path,$(m));)
 uninstall: ## what install put there
 	rm -rf $(LIBDIR)
-	rm -f $(BINDIR)/brig $(BINDIR)/brigd $(SHARE)/brig/profiles $(foreach m,$(MAN_SRC),$(call man_path,$(m)))
-	-rmdir $(SHARE)/brig
+	rm -f $(BINDIR)/brig $(BINDIR)/brigd $(SHARE)/brig/profiles $(SHARE)/doc/brig/brigd.conf $(UNITS)/brigd.service $(foreach m,$(MAN_SRC),$(call man_path,$(m)))
+	-rmdir $(SHARE)/brig $(SHARE)/doc/brig
 clean: ## remove build/
 	rm -rf $(B)
 help: ## this list

@@ -15,6 +15,7 @@ static void go_wait(struct layer_state *st)
 {
 	uint32_t gone = status_wait(STATUS_GO);
 
+	st->hurry = gone & STATUS_HURRY;
 	for (int layer = 0; layer < LAYER_COUNT; layer++)
 		if (gone & LAYER_BIT(layer))
 			layer_missing(st, (enum layer)layer, "core found it missing", 0);
@@ -82,13 +83,14 @@ static void locked_send(const struct layer_state *st)
 		die_at(LAYER_SECCOMP, "write LOCKED", errno);
 }
 
-/* The dummy call pays for the page faults of the real one. It runs in the process that will run the tool. */
-static void runtime_warm(void)
+/* The dummy call pays for the page faults of the real one, where there is time for it. It runs in the process that will run the tool. */
+static void runtime_warm(const struct layer_state *st)
 {
 	stage_enter(STAGE_PYTHON_FORK);
 	python_after_fork_child();
 	stage_enter(STAGE_WARM);
-	python_warm();
+	if (!st->hurry)
+		python_warm();
 }
 
 /* It names the host's paths behind the mounts and the profile: nothing that a tool shall find in its own memory. */
@@ -109,7 +111,7 @@ static void park(struct layer_state *st)
 	locked_send(st);
 	spec_forget(st);
 	if (!split)
-		runtime_warm();
+		runtime_warm(st);
 	stage_enter(STAGE_PARK);
 	status_wait(STATUS_PARK);
 	/* Core holds the listener now; with our copy gone a tool can never answer its own notifications. */
@@ -117,7 +119,7 @@ static void park(struct layer_state *st)
 	if (split) {
 		stage_enter(STAGE_INIT);
 		init_split();
-		runtime_warm();
+		runtime_warm(st);
 		stage_enter(STAGE_PARK);
 	}
 	if (status_send(&rec) < 0)

@@ -26,6 +26,7 @@ struct layer_state {
 	uint32_t proven;      /* LAYER_BIT()s whose verify attempts were refused as they must be */
 	int listener_fd;      /* seccomp notification, -1 before */
 	int landlock_abi;     /* 0: none */
+	bool hurry;           /* a call waits: no dummy call */
 };
 
 void layer_fds_apply(struct layer_state *st);     /* only the declared descriptors, at their numbers */

@@ -58,6 +58,9 @@ enum layer stage_layer(enum stage stage);
 enum status_kind { STATUS_GO = 1, STATUS_JOINED, STATUS_LOCKED, STATUS_PARK, STATUS_PARKED, STATUS_ENDED, STATUS_FAILED };
 
 #define STATUS_MAGIC 0x42524754u
+/* In GO, beside the layers: a call waits for this jail, so a dummy call first would only delay it. */
+#define STATUS_HURRY (1u << 31)
+_Static_assert(LAYER_COUNT < 31, "STATUS_HURRY is no layer's bit");
 #define STATUS_OP_MAX 48
 
 struct status_rec {
@@ -68,7 +71,7 @@ struct status_rec {
 	int32_t layer;        /* FAILED: enum layer, the one to name */
 	int32_t listener_fd;  /* LOCKED: number in the jail, -1 none */
 	int32_t landlock_abi; /* LOCKED: 0 none */
-	uint32_t degraded;    /* LAYER_BIT()s that are missing and allowed to be; in GO those that core found (cgroup) */
+	uint32_t degraded;    /* LAYER_BIT()s that are missing and allowed to be; in GO those that core found (cgroup), and STATUS_HURRY */
 	uint32_t proven;      /* LOCKED: LAYER_BIT()s whose inside attempts were refused as they must be */
 	char op[STATUS_OP_MAX];        /* FAILED: the call */
 	uint64_t stage_ns[STAGE_COUNT]; /* LOCKED, PARKED: CLOCK_MONOTONIC spent in each stage */
@@ -87,7 +90,7 @@ enum stage stage_current(void);
 /* Sends *rec with magic and timings filled in; returns 0 or -1 (errno). */
 int status_send(struct status_rec *rec);
 /* Waits for one record of `kind` from core; dies or _exit()s when core is gone.
- * Returns its `degraded`: the LAYER_BIT()s that core knows to be missing. */
+ * Returns its `degraded`: the LAYER_BIT()s that core knows to be missing; in GO also STATUS_HURRY. */
 uint32_t status_wait(enum status_kind kind);
 void status_close(void);
 

@@ -2,17 +2,14 @@
 
 #include "jail/base/fd.h"
 #include "supervisor/audit_client.h"
-#include "supervisor/client.h"
 #include "supervisor/peers.h"
+#include "supervisor/metrics.h"
 #include "supervisor/pool.h"
 #include "supervisor/session.h"
-#include "supervisor/metrics.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/wait.h>
 
 /* How often usage is looked at while a tool runs: an out-of-memory kill of a child on v1 and a CPU limit are noticed this late. */
@@ -25,7 +22,7 @@ static void request_free(struct call *c)
 	free(take_ptr(c->request));
 }
 
-static void call_free(struct call *c)
+void call_free(struct call *c)
 {
 	struct event **evs[] = { &c->request_ev, &c->stdout_ev, &c->stderr_ev, &c->result_ev, &c->wall_ev, &c->tick_ev };
 
@@ -64,7 +61,10 @@ static void note_limits(struct call *c)
 {
 	if (jail_tmp_full(c->jail))
 		c->limits_hit |= HIT_TMPFS;
-	if (!(c->limits_hit & HIT_FILE_SIZE) && !(c->session && c->session->file_size_hit) && !c->jail->exited && receipt_signal_pending(c->jail->pid, SIGXFSZ))
+	/* Counted by the kernel since the jail was made: one task can have no children to look at. */
+	bool alone = c->usage_known && c->usage.processes_peak == 1;
+	if (!(c->limits_hit & HIT_FILE_SIZE) && !(c->session && c->session->file_size_hit) && !c->jail->exited &&
+	    receipt_signal_pending(c->jail->pid, alone, SIGXFSZ))
 		c->limits_hit |= HIT_FILE_SIZE;
 }
 
@@ -133,7 +133,7 @@ static void end_with_frame(struct call *c)
 	bool kept = session_keeps(c->session);
 
 	c->ended_ns = core_now_ns();
-	stop_reading(c);
+	/* Its events stay until call_free(): nothing is dispatched before, and the answer goes first. */
 	jail_usage(j);
 	jail_check_denied(j);
 	note_usage(c);
@@ -181,8 +181,7 @@ static void end_by_kill(struct call *c)
 	jail_kill(c->jail);
 }
 
-/* Whatever it waits for. One that has no jail is answered at once. */
-static void end_now(struct call *c)
+void call_end_now(struct call *c)
 {
 	if (c->jail) {
 		end_by_kill(c);
@@ -247,24 +246,34 @@ static void on_result(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 
 /* ---- the request goes in ---- */
 
-static void on_request(evutil_socket_t fd, short what UNUSED, void *arg)
+/* False while the pipe is full. */
+static bool request_write(struct call *c)
 {
-	struct call *c = arg;
-
 	while (c->request_sent < c->request_len) {
-		ssize_t n = write(fd, c->request + c->request_sent, c->request_len - c->request_sent);
+		ssize_t n = write(c->jail->request_fd, c->request + c->request_sent, c->request_len - c->request_sent);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno == EAGAIN)
-			return;
+			return false;
 		if (n < 0)
 			break; /* nobody reads any more: its end is on the way */
 		c->request_sent += (size_t)n;
 	}
-	event_del(c->request_ev);
 	if (!session_keeps(c->session))
 		c->jail->request_fd = fd_close(c->jail->request_fd);
 	request_free(c);
+	return true;
+}
+
+static void on_request(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
+{
+	struct call *c = arg;
+	struct event *ev = c->request_ev;
+
+	/* Before the descriptor is closed, or epoll would be asked about another one. */
+	event_del(ev);
+	if (!request_write(c))
+		event_add(ev, NULL);
 }
 
 static struct event *watch_fd(struct call *c, int fd, short what, event_callback_fn fn)
@@ -296,7 +305,7 @@ static void call_run(struct call *c)
 	c->result_ev = watch_fd(c, j->result_fd, EV_READ, on_result);
 	c->stdout_ev = watch_fd(c, j->stdout_fd, EV_READ, on_stdout);
 	c->stderr_ev = watch_fd(c, j->stderr_fd, EV_READ, on_stderr);
-	c->request_ev = watch_fd(c, j->request_fd, EV_WRITE, on_request);
+	c->request_ev = event_new(c->core->base, j->request_fd, EV_WRITE | EV_PERSIST, on_request, c);
 	c->wall_ev = after_ms(c, c->limits.wall_ms, 0, on_wall);
 	c->tick_ev = after_ms(c, TICK_MS, EV_PERSIST, on_tick);
 	if (!c->result_ev || !c->stdout_ev || !c->stderr_ev || !c->request_ev || !c->wall_ev || !c->tick_ev) {
@@ -305,11 +314,13 @@ static void call_run(struct call *c)
 		end_by_kill(c);
 		return;
 	}
-	on_request(j->request_fd, EV_WRITE, c);
+	/* A pipe takes most requests whole. */
+	if (!request_write(c))
+		event_add(c->request_ev, NULL);
 }
 
-/* A jail and the audit log's word: both have to be there. A session's jail is its call's only from here on. */
-static void run_when_ready(struct call *c)
+/* A session's jail is its call's only from here on. */
+void call_run_when_ready(struct call *c)
 {
 	if (c->state != CALL_JAIL || !c->recorded)
 		return;
@@ -329,14 +340,14 @@ static void run_when_ready(struct call *c)
 void call_recorded(struct call *c)
 {
 	c->recorded = true;
-	run_when_ready(c);
+	call_run_when_ready(c);
 }
 
 void call_unrecorded(struct call *c, const struct err *why)
 {
 	c->ev.internal = true;
 	c->why = *why;
-	end_now(c);
+	call_end_now(c);
 }
 
 static void on_failed(struct call *c)
@@ -373,7 +384,7 @@ void call_on_jail(struct jail *j, enum jail_news news, void *arg)
 
 	switch (news) {
 	case JAIL_NEWS_PARKED:
-		run_when_ready(c);
+		call_run_when_ready(c);
 		break;
 	case JAIL_NEWS_FAILED:
 		on_failed(c);
@@ -402,7 +413,7 @@ void call_cancel(struct call *c)
 	if (c->state == CALL_KILLED)
 		return;
 	c->ev.cancelled = true;
-	end_now(c);
+	call_end_now(c);
 }
 
 void call_cancel_why(struct call *c, const struct err *why)
@@ -421,158 +432,5 @@ void call_stop(struct call *c)
 	}
 	err_set(&c->why, ERR_HOST, ESHUTDOWN, "core", "it was stopped while the call was under way");
 	c->ev.internal = true;
-	end_now(c);
-}
-
-/* ---- the start ---- */
-
-/* What a drain lets end takes as long as it takes; soon after, another supervisor may answer. */
-#define DRAIN_RETRY_MS 5000
-
-static void refuse_draining(struct call *c)
-{
-	struct err why;
-
-	err_set(&why, ERR_HOST, EBUSY, "core", "draining: the supervisor takes no new calls for now");
-	err_hint(&why, "nothing of it ran; ask again when it takes calls again, or has been started anew");
-	call_refuse_busy(c, &why, DRAIN_RETRY_MS);
-}
-
-static int build_request(struct call *c, const struct call_request *req)
-{
-	struct request_head head = { .magic = REQUEST_MAGIC, .body_len = (uint32_t)req->body_len, .args_len = (uint32_t)req->args_len };
-
-	if (getrandom(head.seed, sizeof(head.seed), 0) != sizeof(head.seed))
-		return -EIO;
-	if (session_keeps(c->session) && getrandom(head.nonce, sizeof(head.nonce), 0) != sizeof(head.nonce))
-		return -EIO;
-	c->request_len = sizeof(head) + req->body_len + req->args_len;
-	c->request = malloc(c->request_len);
-	if (!c->request)
-		return -ENOMEM;
-	memcpy(c->nonce, head.nonce, sizeof(c->nonce));
-	peer_bytes_add(c->peer, c->request_len);
-	memcpy(c->request, &head, sizeof(head));
-	memcpy(c->request + sizeof(head), req->body, req->body_len);
-	memcpy(c->request + sizeof(head) + req->body_len, req->args, req->args_len);
-	return 0;
-}
-
-int call_random_id(char id[CALL_ID_SIZE])
-{
-	unsigned char raw[16];
-
-	if (getrandom(raw, sizeof(raw), 0) != sizeof(raw))
-		return -EIO;
-	for (size_t i = 0; i < sizeof(raw); i++)
-		snprintf(id + 2 * i, 3, "%02x", raw[i]);
-	return 0;
-}
-
-static struct call *call_new(struct client *client, const struct call_request *req, const char *rpc_id, size_t rpc_id_len)
-{
-	struct call *c = calloc(1, sizeof(*c));
-
-	if (!c) {
-		client_answer_error(client, rpc_id, rpc_id_len, -32603, "no memory", NULL, NULL);
-		return NULL;
-	}
-	c->core = client_core(client);
-	c->received_ns = core_now_ns();
-	c->uid = client_uid(client);
-	c->peer = client_peer(client);
-	peer_call_begin(c->peer);
-	c->pid = client_pid(client);
-	c->flow = req->session ? (const void *)req->session : client;
-	c->session = req->session;
-	if (c->session)
-		c->session->calls++;
-	c->best_effort = req->best_effort;
-	c->want_stages = req->want_stages;
-	LIST_INSERT_HEAD(&c->core->calls, c, link);
-	c->pending = pending_new(client, rpc_id, rpc_id_len);
-	if (!c->pending) {
-		call_free(c);
-		return NULL;
-	}
-	if (call_random_id(c->id) == 0 && build_request(c, req) == 0)
-		return c;
-	client_answer_error(client, rpc_id, rpc_id_len, -32603, "no memory", NULL, NULL);
-	call_free(c);
-	return NULL;
-}
-
-static int call_prepare(struct call *c)
-{
-	if (capture_init(&c->out, c->limits.stdout_bytes) < 0 || capture_init(&c->err, c->limits.stderr_bytes) < 0)
-		return err_set(&c->why, ERR_HOST, ENOMEM, "core", "no memory for the call's output");
-	if (session_keeps(c->session)) {
-		session_call_begun(c->session, c);
-		return 0;
-	}
-	return pool_take(c->core, c->effective, c->best_effort ? ZYGOTE_BEST_EFFORT : 0, call_on_jail, c, &c->zygote, &c->jail, &c->why);
-}
-
-/* As it was before its turn. */
-static void wait_again(struct call *c)
-{
-	c->state = CALL_QUEUED;
-	c->left_queue_ns = 0;
-	c->zygote = NULL;
-	c->why = (struct err){ 0 };
-	capture_done(&c->out);
-	capture_done(&c->err);
-}
-
-void call_begin(struct call *c)
-{
-	c->state = CALL_JAIL;
-	c->left_queue_ns = core_now_ns();
-	if (call_prepare(c) < 0) {
-		int layer = layer_find(c->why.where);
-		c->ev.busy = strcmp(c->why.where, JAIL_NO_ROOM) == 0;
-		if (c->ev.busy && sched_put_back(c)) {
-			c->ev.busy = false;
-			wait_again(c);
-			return;
-		}
-		c->ev.setup_failed = layer >= 0 || c->why.class == ERR_HOST;
-		c->ev.internal = !c->ev.setup_failed;
-		c->failed_layer = layer >= 0 ? (enum layer)layer : LAYER_USER;
-		end_now(c);
-		return;
-	}
-	run_when_ready(c);
-}
-
-void call_refuse_busy(struct call *c, const struct err *why, uint32_t retry_after_ms)
-{
-	c->why = *why;
-	c->ev.busy = true;
-	c->retry_after_ms = retry_after_ms;
-	end_now(c);
-}
-
-void call_start(struct client *client, struct profile *profile, const struct call_request *req, const char *rpc_id, size_t rpc_id_len)
-{
-	struct call *c = call_new(client, req, rpc_id, rpc_id_len);
-	struct err err;
-
-	if (!c)
-		return;
-	c->effective = profile_ref(profile);
-	c->limits = profile_spec(profile)->limits;
-	snprintf(c->profile, sizeof(c->profile), "%s", profile_name(profile));
-	if (c->core->draining) {
-		refuse_draining(c);
-		return;
-	}
-	if (req->stream)
-		c->stream = stream_new(c->core->base, c->pending, c->id, &c->limits);
-	if (c->stream) /* without memory for it the result still tells all */
-		stream_started(c->stream);
-	if (audit_begin(c, &err) < 0)
-		call_unrecorded(c, &err);
-	else
-		sched_submit(c);
+	call_end_now(c);
 }

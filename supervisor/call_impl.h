@@ -1,4 +1,5 @@
-/* What call.c (the life of a call) and call_read.c (what comes out of its jail) share; nobody else includes this. */
+/* What call.c (the life of a call), call_start.c (its beginning) and call_read.c (what comes out of its jail) share; nobody else
+ * includes this. */
 #ifndef BRIG_SUPERVISOR_CALL_IMPL_H
 #define BRIG_SUPERVISOR_CALL_IMPL_H
 
@@ -8,6 +9,14 @@
 /* What is read from one stream before others get their turn. */
 #define READ_CHUNK (64u << 10)
 
+/* call.c */
+void call_free(struct call *c);
+/* Whatever it waits for. One that has no jail is answered at once. */
+void call_end_now(struct call *c);
+/* A jail and the audit log's word: once both are there it runs. */
+void call_run_when_ready(struct call *c);
+
+/* call_read.c */
 /* Reads what is there, at most max bytes. Returns false at end of file or error. */
 bool call_read_stream(struct call *c, enum stream_channel channel, size_t max);
 /* The same for the result frame; also false once the frame's fate is decided. */

@@ -11,22 +11,23 @@
 /* After the end, what is still in a pipe: its capacity is 64 KiB, 1 MiB where the tool enlarged it. */
 #define DRAIN_MAX (2u << 20)
 
+/* One thread reads here, one piece at a time; on the stack it would be cleared for each. */
+static char g_chunk[READ_CHUNK];
+
 bool call_read_stream(struct call *c, enum stream_channel channel, size_t max)
 {
 	int fd = channel == STREAM_STDOUT ? c->jail->stdout_fd : c->jail->stderr_fd;
-	char buf[READ_CHUNK];
-
 	for (size_t got = 0; got < max;) {
-		ssize_t n = read(fd, buf, sizeof(buf));
+		ssize_t n = read(fd, g_chunk, sizeof(g_chunk));
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return errno == EAGAIN;
 		if (n == 0)
 			return false;
-		capture_add(channel == STREAM_STDOUT ? &c->out : &c->err, buf, (size_t)n);
+		capture_add(channel == STREAM_STDOUT ? &c->out : &c->err, g_chunk, (size_t)n);
 		if (c->stream)
-			stream_add(c->stream, channel, buf, (size_t)n);
+			stream_add(c->stream, channel, g_chunk, (size_t)n);
 		got += (size_t)n;
 	}
 	return true;
@@ -134,15 +135,13 @@ static void frame_add(struct call *c, const char *bytes, size_t len)
 
 bool call_read_result(struct call *c, size_t max)
 {
-	char buf[READ_CHUNK];
-
 	for (size_t got = 0; got < max && !c->ev.frame_complete && !c->ev.result_over;) {
-		ssize_t n = read(c->jail->result_fd, buf, sizeof(buf));
+		ssize_t n = read(c->jail->result_fd, g_chunk, sizeof(g_chunk));
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
 			return n < 0 && errno == EAGAIN;
-		frame_add(c, buf, (size_t)n);
+		frame_add(c, g_chunk, (size_t)n);
 		got += (size_t)n;
 	}
 	return !c->ev.frame_complete && !c->ev.result_over;

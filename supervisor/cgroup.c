@@ -46,6 +46,8 @@ struct cgroup *cgroup_alloc(struct cgroup_host *host)
 	cg->peak_fd = -1;
 	for (int i = 0; i < CGROUP_DIRS; i++)
 		cg->dir[i] = -1;
+	for (int i = 0; i < CGROUP_FILES; i++)
+		cg->file[i] = -1;
 	return cg;
 }
 
@@ -53,6 +55,8 @@ void cgroup_close(struct cgroup *cg)
 {
 	for (int i = 0; i < CGROUP_DIRS; i++)
 		fd_close(cg->dir[i]);
+	for (int i = 0; i < CGROUP_FILES; i++)
+		fd_close(cg->file[i]);
 	fd_close(cg->peak_fd);
 	free(cg);
 }

@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#define NUMBER_CAP 64   /* a uint64_t or "max" */
+#define KEYED_CAP  2048 /* a dozen lines of a name and a number */
+
 static bool number_parse(const char *text, uint64_t *ret)
 {
 	char *end;
@@ -22,30 +25,62 @@ static bool number_parse(const char *text, uint64_t *ret)
 	return errno == 0 && (*end == '\0' || *end == '\n' || *end == ' ');
 }
 
-int cgroup_number_read(int dir, const char *file, uint64_t *ret)
+static int key_parse(const char *text, const char *key, uint64_t *ret)
 {
-	char text[64];
+	size_t len = strlen(key);
+
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, key, len) == 0 && line[len] == ' ')
+			return number_parse(line + len + 1, ret) ? 0 : -EPROTO;
+	}
+	return -ENOENT;
+}
+
+int cgroup_key_read(int dir, const char *file, const char *key, uint64_t *ret)
+{
+	char text[KEYED_CAP];
 	ssize_t n = fd_read_file_at(dir, file, text, sizeof(text));
+
+	return n < 0 ? (int)n : key_parse(text, key, ret);
+}
+
+/* From its start: the kernel makes such a file's text anew, and in one piece. */
+static ssize_t file_text(struct cgroup *cg, enum cgroup_file which, enum cgroup_dir in, const char *name, char *text, size_t cap)
+{
+	ssize_t n;
+
+	if (!cg->is_view)
+		return cg->dir[in] < 0 ? -ENOENT : fd_read_file_at(cg->dir[in], name, text, cap);
+	if (cg->file[which] < 0 && cg->dir[in] >= 0)
+		cg->file[which] = openat(cg->dir[in], name, O_RDONLY | O_CLOEXEC);
+	if (cg->file[which] < 0)
+		return -ENOENT;
+	do
+		n = pread(cg->file[which], text, cap - 1, 0);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	return n;
+}
+
+int cgroup_file_number(struct cgroup *cg, enum cgroup_file which, enum cgroup_dir in, const char *name, uint64_t *ret)
+{
+	char text[NUMBER_CAP];
+	ssize_t n = file_text(cg, which, in, name, text, sizeof(text));
 
 	if (n < 0)
 		return (int)n;
 	return number_parse(text, ret) ? 0 : -EPROTO;
 }
 
-int cgroup_key_read(int dir, const char *file, const char *key, uint64_t *ret)
+int cgroup_file_key(struct cgroup *cg, enum cgroup_file which, enum cgroup_dir in, const char *name, const char *key, uint64_t *ret)
 {
-	char text[2048];
-	size_t len = strlen(key);
-	ssize_t n = fd_read_file_at(dir, file, text, sizeof(text));
+	char text[KEYED_CAP];
+	ssize_t n = file_text(cg, which, in, name, text, sizeof(text));
 
-	if (n < 0)
-		return (int)n;
-	for (char *line = text; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (strncmp(line, key, len) == 0 && line[len] == ' ')
-			return number_parse(line + len + 1, ret) ? 0 : -EPROTO;
-	}
-	return -ENOENT;
+	return n < 0 ? (int)n : key_parse(text, key, ret);
 }
 
 int cgroup_text_set(int dir, const char *file, const char *text, struct err *err)

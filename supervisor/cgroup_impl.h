@@ -19,11 +19,16 @@ struct cgroup_ops {
 	void (*read)(struct cgroup *cg, struct cgroup_usage *usage);
 };
 
+/* Files that usage is read from. A view keeps them open: a call's answer waits for what they say. */
+enum cgroup_file { CGROUP_FILE_CPU_STAT, CGROUP_FILE_CPUACCT, CGROUP_FILE_PEAK, CGROUP_FILE_OOM, CGROUP_FILE_PIDS_PEAK, CGROUP_FILE_PIDS_EVENTS, CGROUP_FILES };
+
 struct cgroup {
 	struct cgroup_host *host;
 	const struct cgroup_ops *ops; /* NULL under CGROUP_NONE */
 	char name[64];
 	int dir[CGROUP_DIRS];
+	bool is_view;
+	int file[CGROUP_FILES]; /* of a view; else -1 */
 	int peak_fd; /* v2: the open memory.peak whose reset only this descriptor sees */
 	bool peak_reset;
 	uint64_t cpu_base_us;
@@ -38,10 +43,11 @@ void cgroup_usage_unknown(struct cgroup_usage *usage);
 
 extern const struct cgroup_ops cgroup_v1_ops, cgroup_v2_ops;
 
-/* Files of one number ("max" reads as UINT64_MAX). 0 or -errno. */
-int cgroup_number_read(int dir, const char *file, uint64_t *ret);
 /* The number behind "key " at the start of a line; -ENOENT where there is no such line or file. */
 int cgroup_key_read(int dir, const char *file, const char *key, uint64_t *ret);
+/* The same of a usage file below cg->dir[in]; of a view by the descriptor that it keeps. */
+int cgroup_file_number(struct cgroup *cg, enum cgroup_file which, enum cgroup_dir in, const char *name, uint64_t *ret);
+int cgroup_file_key(struct cgroup *cg, enum cgroup_file which, enum cgroup_dir in, const char *name, const char *key, uint64_t *ret);
 /* Writes the text and reads it back: -EIO where the kernel keeps another value. */
 int cgroup_text_set(int dir, const char *file, const char *text, struct err *err);
 int cgroup_number_set(int dir, const char *file, uint64_t value, struct err *err);

@@ -57,20 +57,19 @@ static int v1_limit(struct cgroup *cg, const struct cgroup_limits *limits, struc
 }
 
 /* The v2 leaf counts to the microsecond; cpuacct may be mounted alone or together with cpu. */
-static int cpu_read(const struct cgroup *cg, uint64_t *ret_us)
+static int cpu_read(struct cgroup *cg, uint64_t *ret_us)
 {
-	if (has(cg->dir[CGROUP_DIR_V2], "cpu.stat"))
-		return cgroup_key_read(cg->dir[CGROUP_DIR_V2], "cpu.stat", "usage_usec", ret_us);
-	const int dirs[] = { cg->dir[CGROUP_DIR_CPUACCT], cg->dir[CGROUP_DIR_CPU] };
-	for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
+	static const enum cgroup_dir acct[] = { CGROUP_DIR_CPUACCT, CGROUP_DIR_CPU };
+	int r = cgroup_file_key(cg, CGROUP_FILE_CPU_STAT, CGROUP_DIR_V2, "cpu.stat", "usage_usec", ret_us);
+
+	for (size_t i = 0; i < ARRAY_LEN(acct) && r == -ENOENT; i++) {
 		uint64_t ns;
-		if (!has(dirs[i], "cpuacct.usage"))
-			continue;
-		int r = cgroup_number_read(dirs[i], "cpuacct.usage", &ns);
-		*ret_us = ns / 1000;
-		return r;
+
+		r = cgroup_file_number(cg, CGROUP_FILE_CPUACCT, acct[i], "cpuacct.usage", &ns);
+		if (r == 0)
+			*ret_us = ns / 1000;
 	}
-	return -ENOENT;
+	return r;
 }
 
 static int v1_begin(struct cgroup *cg, struct err *err)
@@ -86,20 +85,15 @@ static int v1_begin(struct cgroup *cg, struct err *err)
 
 static void v1_read(struct cgroup *cg, struct cgroup_usage *usage)
 {
-	int memory = cg->dir[CGROUP_DIR_MEMORY], pids = cg->dir[CGROUP_DIR_PIDS];
 	uint64_t now;
 
 	if (cpu_read(cg, &now) == 0)
 		usage->cpu_us = now > cg->cpu_base_us ? now - cg->cpu_base_us : 0;
-	if (memory >= 0) {
-		if (cg->peak_reset)
-			(void)cgroup_number_read(memory, "memory.max_usage_in_bytes", &usage->memory_peak_bytes);
-		(void)cgroup_key_read(memory, "memory.oom_control", "oom_kill", &usage->oom_kills);
-	}
-	if (pids >= 0) {
-		(void)cgroup_number_read(pids, "pids.peak", &usage->processes_peak);
-		(void)cgroup_key_read(pids, "pids.events", "max", &usage->pids_refused);
-	}
+	if (cg->peak_reset)
+		(void)cgroup_file_number(cg, CGROUP_FILE_PEAK, CGROUP_DIR_MEMORY, "memory.max_usage_in_bytes", &usage->memory_peak_bytes);
+	(void)cgroup_file_key(cg, CGROUP_FILE_OOM, CGROUP_DIR_MEMORY, "memory.oom_control", "oom_kill", &usage->oom_kills);
+	(void)cgroup_file_number(cg, CGROUP_FILE_PIDS_PEAK, CGROUP_DIR_PIDS, "pids.peak", &usage->processes_peak);
+	(void)cgroup_file_key(cg, CGROUP_FILE_PIDS_EVENTS, CGROUP_DIR_PIDS, "pids.events", "max", &usage->pids_refused);
 }
 
 const struct cgroup_ops cgroup_v1_ops = { v1_limit, v1_begin, v1_read };

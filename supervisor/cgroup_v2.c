@@ -52,7 +52,7 @@ static void peak_reset(struct cgroup *cg)
 
 static int v2_begin(struct cgroup *cg, struct err *err)
 {
-	int r = cgroup_key_read(cg->dir[CGROUP_DIR_V2], "cpu.stat", "usage_usec", &cg->cpu_base_us);
+	int r = cgroup_file_key(cg, CGROUP_FILE_CPU_STAT, CGROUP_DIR_V2, "cpu.stat", "usage_usec", &cg->cpu_base_us);
 
 	if (r < 0)
 		return err_set(err, ERR_HOST, -r, "cgroup", "cannot read cpu.stat: %s", strerror(-r));
@@ -63,11 +63,10 @@ static int v2_begin(struct cgroup *cg, struct err *err)
 
 static void v2_read(struct cgroup *cg, struct cgroup_usage *usage)
 {
-	int dir = cg->dir[CGROUP_DIR_V2];
 	uint64_t now;
 	char text[32];
 
-	if (cgroup_key_read(dir, "cpu.stat", "usage_usec", &now) == 0)
+	if (cgroup_file_key(cg, CGROUP_FILE_CPU_STAT, CGROUP_DIR_V2, "cpu.stat", "usage_usec", &now) == 0)
 		usage->cpu_us = now > cg->cpu_base_us ? now - cg->cpu_base_us : 0;
 	if (cg->peak_reset) {
 		ssize_t n = pread(cg->peak_fd, text, sizeof(text) - 1, 0);
@@ -76,9 +75,9 @@ static void v2_read(struct cgroup *cg, struct cgroup_usage *usage)
 			usage->memory_peak_bytes = strtoull(text, NULL, 10);
 		}
 	}
-	(void)cgroup_key_read(dir, "memory.events", "oom_kill", &usage->oom_kills);
-	(void)cgroup_number_read(dir, "pids.peak", &usage->processes_peak);
-	(void)cgroup_key_read(dir, "pids.events", "max", &usage->pids_refused);
+	(void)cgroup_file_key(cg, CGROUP_FILE_OOM, CGROUP_DIR_V2, "memory.events", "oom_kill", &usage->oom_kills);
+	(void)cgroup_file_number(cg, CGROUP_FILE_PIDS_PEAK, CGROUP_DIR_V2, "pids.peak", &usage->processes_peak);
+	(void)cgroup_file_key(cg, CGROUP_FILE_PIDS_EVENTS, CGROUP_DIR_V2, "pids.events", "max", &usage->pids_refused);
 }
 
 const struct cgroup_ops cgroup_v2_ops = { v2_limit, v2_begin, v2_read };

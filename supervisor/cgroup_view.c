@@ -38,11 +38,13 @@ struct cgroup *cgroup_view_open(const struct cgroup_view *view, int *fds, unsign
 {
 	struct cgroup_host host = { .kind = (enum cgroup_kind)view->kind };
 	struct cgroup *cg = cgroup_alloc(&host);
+	struct cgroup_usage unused;
 	unsigned n = 0;
 
 	if (!cg)
 		return NULL;
 	cg->host = NULL; /* the keeper's; reading needs none */
+	cg->is_view = true;
 	cg->peak_reset = view->peak_reset;
 	cg->cpu_base_us = view->cpu_base_us;
 	for (int i = 0; i < CGROUP_DIRS; i++)
@@ -54,6 +56,10 @@ struct cgroup *cgroup_view_open(const struct cgroup_view *view, int *fds, unsign
 		cgroup_close(cg);
 		return NULL;
 	}
+	/* Opens what there is; the directories have served then. */
+	cgroup_view_read(cg, &unused);
+	for (int i = 0; i < CGROUP_DIRS; i++)
+		cg->dir[i] = fd_close(cg->dir[i]);
 	return cg;
 }
 

@@ -14,7 +14,7 @@ static int path_set(char *ret, size_t cap, const char *dir, const char *name, st
 
 static int dirs_default(struct config *c, struct err *err)
 {
-	const char *state = getenv("BRIG_STATE"), *run = getenv("XDG_RUNTIME_DIR"), *data = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	const char *state = secure_getenv("BRIG_STATE"), *run = secure_getenv("XDG_RUNTIME_DIR"), *data = secure_getenv("XDG_STATE_HOME"), *home = secure_getenv("HOME");
 	int r;
 
 	if (state && *state) {
@@ -73,7 +73,7 @@ int config_defaults(struct config *c, struct err *err)
 
 void config_default_path(char *ret, size_t cap)
 {
-	const char *dir = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+	const char *dir = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");
 
 	ret[0] = '\0';
 	if (geteuid() == 0)

@@ -32,10 +32,10 @@ static int socket_place(struct config_socket *s, const struct check *k, const ch
 	int n;
 
 	snprintf(name, sizeof(name), "%s", slash ? slash + 1 : s->path);
-	n = snprintf(NULL, 0, "%s/%s", k->config->run_dir, name);
+	char path[PATH_MAX + CONFIG_SOCKET_MAX];
+	n = snprintf(path, sizeof(path), "%s/%s", k->config->run_dir, name);
 	if (n < (int)sizeof(s->path)) {
-		memcpy(s->path, k->config->run_dir, strlen(k->config->run_dir) + 1);
-		strcat(strcat(s->path, "/"), name);
+		memcpy(s->path, path, (size_t)n + 1);
 		return 0;
 	}
 	refuse(k, k->origin->at[config_key_find("run_dir")].line ? "run_dir" : key, "the path of a socket has at most %d bytes; %.100s/%.50s would have %d",

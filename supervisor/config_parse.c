@@ -24,24 +24,17 @@ struct parser {
 	struct err *err;
 };
 
-static int refuse_v(const struct parser *p, size_t column, const char *fmt, va_list args)
-{
-	char where[64], detail[320];
-
-	snprintf(where, sizeof(where), "%.36s:%u:%zu", p->name, p->line, column);
-	vsnprintf(detail, sizeof(detail), fmt, args);
-	return err_set(p->err, ERR_POLICY, EINVAL, where, "%s", detail);
-}
-
 static int refuse(const struct parser *p, size_t column, const char *fmt, ...) PRINTF_LIKE(3, 4);
 static int refuse(const struct parser *p, size_t column, const char *fmt, ...)
 {
+	char where[64], detail[320];
 	va_list args;
 
+	snprintf(where, sizeof(where), "%.36s:%u:%zu", p->name, p->line, column);
 	va_start(args, fmt);
-	int r = refuse_v(p, column, fmt, args);
+	vsnprintf(detail, sizeof(detail), fmt, args);
 	va_end(args);
-	return r;
+	return err_set(p->err, ERR_POLICY, EINVAL, where, "%s", detail);
 }
 
 static int refuse_key(const struct parser *p, size_t column, const char *key)

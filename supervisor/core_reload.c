@@ -6,6 +6,7 @@
 #include "supervisor/log.h"
 #include "supervisor/pool.h"
 #include "supervisor/profile_cache.h"
+#include "supervisor/server.h"
 
 #include <string.h>
 
@@ -68,6 +69,7 @@ int core_reload(struct core *core, struct err *err)
 	}
 	log_level_set((int)core->boot->config.log_level);
 	log_event(LOG_NOTICE, "reloaded", LOG_NONE, "configuration and profiles are those of now");
+	server_config_changed(core);
 	pool_profiles_changed(core);
 	return 0;
 }

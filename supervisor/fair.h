@@ -21,7 +21,7 @@ struct fair_item {
 
 struct fair_user;
 struct fair {
-	TAILQ_HEAD(, fair_user) users; /* in the order of their turns */
+	TAILQ_HEAD(fair_users, fair_user) users; /* in the order of their turns */
 	unsigned count;
 };
 

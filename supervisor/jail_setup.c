@@ -20,7 +20,7 @@ static void jail_drain_status(struct jail *j);
 static void on_spawned(struct jail *j, const struct zygote_msg *msg, int *pidfd)
 {
 	struct keeper_reply reply;
-	struct status_rec go = { .magic = STATUS_MAGIC, .kind = STATUS_GO, .degraded = j->receipt.degraded };
+	struct status_rec go = { .magic = STATUS_MAGIC, .kind = STATUS_GO, .degraded = j->receipt.degraded | (j->fn ? STATUS_HURRY : 0) };
 	struct status_rec joined = { .magic = STATUS_MAGIC, .kind = STATUS_JOINED };
 	struct err err;
 

@@ -21,6 +21,7 @@ static void NORETURN core_run(const struct keeper *k, int keeper_fd)
 		.keeper_fd = keeper_fd,
 		.profiles = k->boot->profiles,
 		.config = k->boot->config,
+		.cgroup = k->host.kind,
 		.as_root = k->lane.ranged,
 		.uid = k->lane.ranged ? k->lane.first_id + LANE_CORE : k->lane.uid,
 		.next_gen = k->last_gen + 1,

@@ -101,7 +101,8 @@ static int socket_bind(const struct listener *l, const struct config_socket *s, 
 	umask(old);
 	if (r < 0)
 		return cannot(err, "make the socket", s->path, -r);
-	if (fchownat(l->dir_fd, name, s->uid, s->gid, AT_SYMLINK_NOFOLLOW) < 0 || fchmodat(l->dir_fd, name, s->mode, 0) < 0) {
+	/* In this order it needs CAP_CHOWN and no CAP_FOWNER. */
+	if (fchmodat(l->dir_fd, name, s->mode, 0) < 0 || fchownat(l->dir_fd, name, s->uid, s->gid, AT_SYMLINK_NOFOLLOW) < 0) {
 		r = -errno;
 		err_set(err, ERR_HOST, -r, "run_dir", "cannot give %s to uid %u, gid %u, mode %04o: %s", s->path, s->uid, s->gid, s->mode,
 			strerror(-r));

@@ -52,10 +52,10 @@ int load_pack(const struct loaded *l, const struct err *why)
 	const struct profile_store *s = why ? NULL : l->profiles;
 	size_t size = size_of(s);
 	_cleanup_free_ struct pack_head *head = calloc(1, size);
-	char *at = (char *)(head + 1);
 
 	if (!head)
 		return -ENOMEM;
+	char *at = (char *)(head + 1);
 	head->magic = PACK_MAGIC;
 	if (why) {
 		head->why = *why;

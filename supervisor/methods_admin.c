@@ -46,7 +46,10 @@ static void method_reload(const struct request *rq)
 		profiles++;
 	jbuf_init(&b, ANSWER_TEXT_MAX);
 	jbuf_text(&b, "{\"config\":");
-	jbuf_cstring(&b, rq->core->boot->config.path);
+	if (rq->core->boot->config.path[0])
+		jbuf_cstring(&b, rq->core->boot->config.path);
+	else
+		jbuf_text(&b, "null");
 	jbuf_printf(&b, ",\"profiles\":%u}", profiles);
 	request_answer(rq, &b);
 	jbuf_done(&b);

@@ -154,8 +154,13 @@ static void method_list(const struct request *rq)
 			continue;
 		jbuf_printf(&b, "%s{\"call_id\":\"%s\",\"profile\":", sep, c->id);
 		jbuf_cstring(&b, c->profile);
-		jbuf_printf(&b, ",\"state\":\"%s\",\"uid\":%u,\"pid\":%d,\"age_ms\":%.1f}", call_state_name(c), c->uid, c->pid,
+		jbuf_printf(&b, ",\"state\":\"%s\",\"uid\":%u,\"pid\":%d,\"age_ms\":%.1f,\"session\":", call_state_name(c), c->uid, c->pid,
 			    (double)(now - c->received_ns) / 1e6);
+		if (c->session)
+			jbuf_cstring(&b, c->session->id);
+		else
+			jbuf_text(&b, "null");
+		jbuf_text(&b, "}");
 		sep = ",";
 	}
 	jbuf_text(&b, "]}");

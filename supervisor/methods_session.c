@@ -52,7 +52,7 @@ static void method_open(const struct request *rq)
 	    !take_labels(rq, &labels))
 		return;
 	if (request_profile(rq, &profile, &err) < 0) {
-		request_refuse(rq, RPC_PARAMS, &err);
+		request_refuse_profile(rq, &err);
 		return;
 	}
 	const struct session_request req = { task, user_id, labels, request_true(rq, "params.state") };
@@ -78,7 +78,7 @@ struct session *request_session(const struct request *rq)
 		err_set(&err, ERR_CALLER, ENOENT, "session", "no such session: %.40s", id ?: "");
 		err_hint(&err, "session.open ('brig session open') gives one; sessions end with brigd, and belong to the user who opened them");
 	} else {
-		err_set(&err, ERR_CALLER, ESTALE, "session", "session %s has ended: %s", s->id, s->why[0] ? s->why : "its life is over");
+		err_set(&err, ERR_CALLER, ESTALE, "session", "session %s %s: %s", s->id, s->state == SESSION_ENDED ? "has ended" : "is ending", s->why);
 		err_hint(&err, "open a new one with session.open ('brig session open'); its state is gone");
 	}
 	request_refuse(rq, RPC_SESSION, &err);

@@ -17,7 +17,7 @@ static socklen_t manager_len;
 
 int notify_open(void)
 {
-	const char *at = getenv("NOTIFY_SOCKET");
+	const char *at = secure_getenv("NOTIFY_SOCKET");
 	size_t len = at ? strlen(at) : 0;
 
 	if (!len)

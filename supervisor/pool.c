@@ -4,6 +4,7 @@
 #include "supervisor/metrics.h"
 #include "supervisor/profile_cache.h"
 #include "supervisor/sched.h"
+#include "supervisor/session.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -440,7 +441,7 @@ void pool_profiles_changed(struct core *core)
 	struct pool *p, *next;
 	struct profile *now;
 
-	/* Sessions go on as they were opened, until they are closed. */
+	session_profiles_changed(core);
 	LIST_FOREACH(z, &core->zygotes, link) {
 		if (z->state == ZYGOTE_DEAD || (z->options & ZYGOTE_SESSION))
 			continue;

@@ -71,7 +71,7 @@ static const struct profile_key keys[] = {
 
 	{ .path = "pool", .kind = KEY_SECTION },
 	{ .path = "pool.warm", .kind = KEY_COUNT, .max = 1024, .why_max = "each is a process" },
-	{ .path = "pool.max", .kind = KEY_COUNT, .min = 1, .max = 1024, .why_min = "no call could run",
+	{ .path = "pool.max", .kind = KEY_COUNT, .min = 1, .max = 1024, .why_min = "\"pool.warm\": 0 keeps none ready",
 	  .why_max = "each is a process" },
 };
 

@@ -98,6 +98,8 @@ static void fill_numbers(struct profile *p)
 	p->warm = (unsigned)tree_at(p->tree, "pool.warm")->valuedouble;
 	if (p->max > LIMIT_SLOTS)
 		p->max = LIMIT_SLOTS;
+	if (p->warm > p->max)
+		p->warm = p->max;
 }
 
 static void fill_layers(struct profile *p)

@@ -273,13 +273,15 @@ static bool process_pending(pid_t pid, int sig)
 	return found;
 }
 
-bool receipt_signal_pending(pid_t pid, int sig)
+bool receipt_signal_pending(pid_t pid, bool alone, int sig)
 {
 	char kids[CHILDREN_CAP], path[64], *end = kids;
 	ssize_t n;
 
 	if (process_pending(pid, sig))
 		return true;
+	if (alone)
+		return false;
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
 	n = fd_read_file_at(AT_FDCWD, path, kids, sizeof(kids));
 	if (n <= 0)

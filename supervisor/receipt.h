@@ -38,8 +38,8 @@ int receipt_take_namespaces(uint32_t own, const struct jail_spec *spec, struct r
 void receipt_print(const struct receipt *r, struct jbuf *out);
 
 /* A signal is pending in one of the jail's threads (its main process and direct
- * children): how the kernel tells that RLIMIT_FSIZE was touched, since the
+ * children; alone: it never had any): how the kernel tells that RLIMIT_FSIZE was touched, since the
  * session layer leaves SIGXFSZ blocked. */
-bool receipt_signal_pending(pid_t pid, int sig);
+bool receipt_signal_pending(pid_t pid, bool alone, int sig);
 
 #endif

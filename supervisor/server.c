@@ -38,7 +38,7 @@ struct server {
 	struct peers peers;
 	struct place places[PEER_SOCKETS];
 	struct event *pause_ev;
-	struct log_gate refused_gate, paused_gate;
+	struct log_gate full_gate, stranger_gate, paused_gate;
 };
 
 static const char *const socket_names[PEER_SOCKETS] = { "agent.sock", "admin.sock" };
@@ -70,7 +70,7 @@ static void turn_away(struct server *s, int fd, const struct ucred *cred, int co
 	unsigned held;
 	struct jbuf b;
 
-	if (log_gate_pass(&s->refused_gate, (int64_t)(core_now_ns() / 1000000), &held))
+	if (log_gate_pass(code == RPC_BUSY ? &s->full_gate : &s->stranger_gate, (int64_t)(core_now_ns() / 1000000), &held))
 		log_event(LOG_NOTICE, "connection_refused", LOG_FIELDS(LOG_NUM("uid", cred->uid), LOG_NUM("pid", cred->pid), LOG_NUM("more", held)),
 			  "%s: %s", why->where, why->detail);
 	jbuf_init(&b, LIMIT_ERROR_BYTES);
@@ -89,8 +89,8 @@ static void turn_away_full(struct server *s, int fd, const struct ucred *cred, e
 		err_set(&why, ERR_HOST, EBUSY, limit, "%s: %u connections are open already", socket_names[socket],
 			s->peers.connections[PEER_AGENT] + s->peers.connections[PEER_ADMIN]);
 	else
-		err_set(&why, ERR_HOST, EBUSY, limit, "%s: uid %u has %u connections already, or there is no memory for one more", socket_names[socket],
-			cred->uid, s->core->boot->config.connections_per_uid);
+		err_set(&why, ERR_HOST, EBUSY, limit, "%s: uid %u has %u connections already", socket_names[socket], cred->uid,
+			s->core->boot->config.connections_per_uid);
 	err_hint(&why, "close one, or send several requests over one; the operator's limit is %s in brigd.conf(5)", limit);
 	metrics_busy(s->core, limit);
 	turn_away(s, fd, cred, RPC_BUSY, &why);
@@ -116,7 +116,9 @@ static void admit(struct place *at, int fd)
 		return;
 	}
 	struct peer *peer = peer_connect(&at->server->peers, cred.uid, at->socket, &limit);
-	if (!peer)
+	if (!peer && !limit)
+		close(fd); /* no memory for an account, nor for words */
+	else if (!peer)
 		turn_away_full(at->server, fd, &cred, at->socket, limit);
 	else if (client_open(core, fd, at->socket == PEER_ADMIN ? AUTHORITY_ADMIN : AUTHORITY_AGENT, &cred, peer, &err) < 0)
 		log_err(LOG_ERR, "client_failed", LOG_NONE, &err);

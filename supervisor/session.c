@@ -1,5 +1,6 @@
-#include "supervisor/session.h"
+#include "supervisor/session_impl.h"
 
+#include "supervisor/audit_client.h"
 #include "supervisor/log.h"
 #include "supervisor/profile_cache.h"
 #include "supervisor/request.h"
@@ -17,11 +18,6 @@
 #define SESSION_JAILS_MAX (LIMIT_SLOTS / 2)
 /* Ended ones that are remembered for each uid; the oldest is forgotten first. */
 #define ENDED_PER_UID 16
-/* What is thrown away between two calls: a pipe holds 64 KiB, 1 MiB where the tool enlarged it. A writer who fills it faster
- * than it is emptied spoils his own session. */
-#define DISCARD_MAX (2u << 20)
-
-static void on_jail(struct jail *j, enum jail_news news, void *arg);
 
 static uint64_t ms_since(uint64_t ns)
 {
@@ -86,7 +82,7 @@ static void cancel_calls(struct session *s, const struct call *answered)
 	}
 }
 
-static void end_because(struct session *s, const struct call *answered, const char *why)
+void session_end_because(struct session *s, const struct call *answered, const char *why)
 {
 	if (s->state == SESSION_ENDED)
 		return;
@@ -94,6 +90,7 @@ static void end_because(struct session *s, const struct call *answered, const ch
 	s->ended_ns = core_now_ns();
 	snprintf(s->why, sizeof(s->why), "%s", why);
 	event_free(take_ptr(s->watch));
+	(void)audit_note(s->core, AUDIT_SESSION_END, s->uid, s->pid, s->id, NULL, s->why);
 	log_event(LOG_INFO, "session_ended", LOG_FIELDS(LOG_STR("session", s->id), LOG_NUM("uid", s->uid), LOG_NUM("calls", s->calls_made)),
 		  "session ended: %s", s->why);
 	cancel_calls(s, answered);
@@ -109,10 +106,21 @@ void session_end(struct session *s, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
-	end_because(s, NULL, why);
+	session_end_because(s, NULL, why);
 }
 
-static bool limits_hold(struct session *s)
+/* What runs and waits comes to its end; nothing new begins. */
+static void finish(struct session *s, const char *why)
+{
+	if (s->calls == 0) {
+		session_end_because(s, NULL, why);
+	} else if (!s->over) {
+		s->over = true;
+		snprintf(s->why, sizeof(s->why), "%s", why);
+	}
+}
+
+bool session_limits_hold(struct session *s)
 {
 	uint64_t cpu_ms;
 
@@ -133,130 +141,19 @@ static void on_watch(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 {
 	struct session *s = arg;
 	const struct config *config = &s->core->boot->config;
+	char why[sizeof(s->why)];
 
-	s->over = ms_since(s->opened_ns) >= config->session_life_ms;
-	if (s->calls > 0)
-		return;
+	snprintf(why, sizeof(why), "it was open for %u ms, as long as one may be (session_life)", config->session_life_ms);
 	if (s->over)
-		session_end(s, "it was open for %u ms, as long as one may be (session_life)", config->session_life_ms);
+		memcpy(why, s->why, sizeof(why));
+	if (s->over || ms_since(s->opened_ns) >= config->session_life_ms)
+		finish(s, why);
+	else if (s->calls > 0)
+		return;
 	else if (ms_since(s->used_ns) >= config->session_idle_ms)
 		session_end(s, "it was idle for %u ms, as long as one may be (session_idle)", config->session_idle_ms);
 	else if (s->jail)
-		(void)limits_hold(s);
-}
-
-/* ---- a call of it ---- */
-
-bool session_keeps(const struct session *s)
-{
-	return s && s->keeps_state;
-}
-
-bool session_busy(const struct session *s)
-{
-	return s && s->call;
-}
-
-void session_call_begun(struct session *s, struct call *c)
-{
-	if (session_keeps(s))
-		s->call = c;
-}
-
-/* Nobody's call is answered by what comes between two. */
-static uint64_t discard(int fd)
-{
-	char buf[16u << 10];
-	uint64_t got = 0;
-
-	while (got < DISCARD_MAX) {
-		ssize_t n = read(fd, buf, sizeof(buf));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		got += (uint64_t)n;
-	}
-	return got;
-}
-
-struct jail *session_enter(struct session *s, struct call *c)
-{
-	struct jail *j = s->jail;
-	struct err err;
-
-	if (s->used) {
-		jail_check_denied(j);
-		if (s->state == SESSION_ENDED || !limits_hold(s))
-			return NULL;
-		s->discarded += discard(j->stdout_fd) + discard(j->stderr_fd) + discard(j->result_fd);
-		if (jail_count_from_here(j, &err) < 0) {
-			session_end(s, "its usage cannot be counted: %s", err.detail);
-			return NULL;
-		}
-		jail_usage(j);
-		s->pids_refused = j->usage.pids_refused;
-	}
-	s->used = true;
-	jail_own(j, call_on_jail, c);
-	return j;
-}
-
-void session_usage(const struct session *s, struct cgroup_usage *u)
-{
-	if (!session_keeps(s))
-		return;
-	if (u->pids_refused != CGROUP_UNKNOWN && s->pids_refused != CGROUP_UNKNOWN)
-		u->pids_refused -= s->pids_refused < u->pids_refused ? s->pids_refused : u->pids_refused;
-	if (s->calls_made > 0) /* the kernel cannot begin it anew */
-		u->processes_peak = CGROUP_UNKNOWN;
-}
-
-/* Did its jail see the call to a good end? The request has been read whole, too: what is left of one would be taken for the next. */
-static bool goes_on(const struct session *s, const struct call *c)
-{
-	bool good = c->ev.frame_complete && (c->outcome == OUTCOME_OK || c->outcome == OUTCOME_TOOL_ERROR);
-
-	return good && !c->request && !c->ev.cpu_over && s->jail->state == JAIL_RUNNING;
-}
-
-static void end_by_call(struct session *s, const struct call *c)
-{
-	char why[sizeof(s->why)];
-
-	if (c->ev.frame_complete)
-		snprintf(why, sizeof(why), "a call of it was answered before it had taken its whole request");
-	else if (c->outcome == OUTCOME_TOOL_ERROR && c->frame_bad)
-		snprintf(why, sizeof(why), "what came on the result channel during a call was no answer to it");
-	else if (c->outcome == OUTCOME_TOOL_ERROR)
-		snprintf(why, sizeof(why), "a call of it ended the process");
-	else
-		snprintf(why, sizeof(why), "a call of it ended as %s", outcome_name(c->outcome));
-	end_because(s, c, why);
-}
-
-void session_call_ended(struct session *s, struct call *c)
-{
-	if (!s)
-		return;
-	s->used_ns = core_now_ns();
-	s->calls_made += c->begun_ns != 0;
-	if (s->call != c)
-		return;
-	s->call = NULL;
-	if (s->state == SESSION_ENDED) {
-		if (s->jail)
-			jail_abandon(take_ptr(s->jail));
-	} else if (c->begun_ns && !goes_on(s, c)) {
-		end_by_call(s, c);
-	} else if (c->begun_ns) {
-		s->cpu_us = 0;
-		if (s->jail->usage.cpu_us != CGROUP_UNKNOWN)
-			s->cpu_us = s->jail->usage.cpu_us;
-		s->file_size_hit |= (c->limits_hit & HIT_FILE_SIZE) != 0;
-		jail_own(s->jail, on_jail, s);
-	}
+		(void)session_limits_hold(s);
 }
 
 /* ---- opening ---- */
@@ -271,6 +168,18 @@ static void answer_opened(struct session *s)
 	jbuf_printf(&b, ",\"idle_ms\":%u,\"life_ms\":%u}", s->core->boot->config.session_idle_ms, s->core->boot->config.session_life_ms);
 	pending_answer(take_ptr(s->opening), &b);
 	jbuf_done(&b);
+}
+
+/* Who may not be told of in the audit log may not begin. */
+static bool recorded(struct session *s, struct err *err)
+{
+	int r = audit_note(s->core, AUDIT_SESSION_OPEN, s->uid, s->pid, s->id, NULL, s->task);
+
+	if (r == 0)
+		return true;
+	err_set(err, ERR_HOST, -r, "audit", "the audit log cannot take that the session opens: %s", strerror(-r));
+	err_hint(err, "'brig status' tells how the log is");
+	return false;
 }
 
 /* The session never was. */
@@ -288,7 +197,12 @@ static void refuse(struct session *s, const struct err *err)
 static void opened(struct session *s)
 {
 	const struct timeval often = { .tv_sec = WATCH_S };
+	struct err err;
 
+	if (!recorded(s, &err)) {
+		refuse(s, &err);
+		return;
+	}
 	s->state = SESSION_OPEN;
 	s->opened_ns = s->used_ns = core_now_ns();
 	event_add(s->watch, &often);
@@ -328,7 +242,7 @@ static void end_by_jail(struct session *s, const struct jail *j)
 		session_end(s, "its process ended between two calls");
 }
 
-static void on_jail(struct jail *j, enum jail_news news, void *arg)
+void session_on_jail(struct jail *j, enum jail_news news, void *arg)
 {
 	struct session *s = arg;
 
@@ -338,7 +252,8 @@ static void on_jail(struct jail *j, enum jail_news news, void *arg)
 		opened_if_counted(s);
 		break;
 	case JAIL_NEWS_DENIED:
-		session_end(s, "syscall_denied between two calls");
+		if (s->state == SESSION_OPEN)
+			session_end(s, "syscall_denied between two calls");
 		break;
 	case JAIL_NEWS_FAILED:
 		refuse(s, &j->why);
@@ -370,7 +285,7 @@ static int jail_make(struct session *s, struct err *err)
 		return -EAGAIN;
 	}
 	r = zygote_get(s->core, s->profile, ZYGOTE_SESSION, &z, err);
-	return r < 0 ? r : jail_spawn(z, on_jail, s, &s->jail, err);
+	return r < 0 ? r : jail_spawn(z, session_on_jail, s, &s->jail, err);
 }
 
 static int may_open(struct core *core, uid_t uid, struct err *err)
@@ -450,6 +365,7 @@ void session_profiles_changed(struct core *core)
 {
 	struct session *s;
 	struct profile *now;
+	char why[sizeof(s->why)];
 	struct err err;
 
 	LIST_FOREACH(s, &core->sessions, link) {
@@ -460,8 +376,10 @@ void session_profiles_changed(struct core *core)
 
 		if (r == 0)
 			profile_free(now);
-		if (!same)
-			session_end(s, "its profile %s was %s at a reload", profile_name(s->profile), r == 0 ? "changed" : "removed");
+		if (same)
+			continue;
+		snprintf(why, sizeof(why), "its profile %s was %s at a reload", profile_name(s->profile), r == 0 ? "changed" : "removed");
+		finish(s, why);
 	}
 }
 

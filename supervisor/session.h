@@ -36,8 +36,8 @@ struct session {
 	unsigned calls;           /* queued and running */
 	uint64_t calls_made;
 	uint64_t opened_ns, used_ns, ended_ns; /* used: the end of the last call */
-	bool over;                /* its life is: takes no new call */
-	char why[200];            /* ENDED */
+	bool over;                /* takes no new call, and ends with the last that it has */
+	char why[200];            /* ENDED, or over */
 	/* Only where it keeps state. */
 	struct jail *jail;        /* NULL once it ended */
 	struct call *call;        /* begun and not answered */
@@ -59,7 +59,7 @@ void session_open(struct client *client, const struct session_request *req, stru
 struct session *session_find(struct core *core, uid_t uid, const char *id);
 /* Its calls are cancelled, its jail is killed. why completes "the session ended: ". */
 void session_end(struct session *session, const char *why, ...) PRINTF_LIKE(2, 3);
-/* Those whose profile is not what it was at a reload; why they end is told. */
+/* At a reload: those whose profile is not what it was take no new call, and end with the last that they have. */
 void session_profiles_changed(struct core *core);
 /* Core is leaving: all of them, by name. */
 void session_end_all(struct core *core, const char *why);

@@ -10,22 +10,32 @@ print its value.
     bare   /usr/bin/python3 -I -S -c BODY            a process, no jail
     cold   brigd with no parked jail                 fork from the zygote, every layer, one call
     warm   brigd with parked jails                   one call in a jail that waited for it
+    ...    bubblewrap, crun, runsc                   what else there is, where installed (libothers.py)
+
+Then 1, 2, 4, 8 and 16 callers at once, each over a connection of its own to one daemon, against as many
+bare processes at once.
 
 Writes BUILD/bench.json: warm_ratio and cold_ratio (time of a call / time of bare, smaller is
 better), throughput_ratio (calls per second / bare processes per second at the same
 concurrency), numpy_ratio (warm call of the numpy profile / python3 -c "import numpy", null
-where it cannot be had), idle_jail_private_bytes, and the medians behind each.
+where it cannot be had), idle_jail_private_bytes, the medians behind each, concurrency and alternatives.
 """
 import argparse
 import json
 import os
 import resource
 import select
+import shutil
 import socket
 import statistics
 import subprocess
 import sys
+import tempfile
+import threading
 import time
+
+sys.dont_write_bytecode = True
+from libothers import all_others  # noqa: E402
 
 PYTHON = '/usr/bin/python3'
 BODY = 'def run(n):\n    return str(sum(int(digit) for digit in str(n)))\n'
@@ -39,17 +49,12 @@ def fail(text):
     sys.exit('bench: %s' % text)
 
 
-class Brigd:
-    """A private supervisor, spoken to over its socket."""
+class Client:
+    """One connection to a supervisor."""
 
-    def __init__(self, build, profile, warm, best_effort):
-        ours, theirs = socket.socketpair()
-        os.set_inheritable(theirs.fileno(), True)
-        argv = [os.path.join(build, 'brigd'), '--private', str(theirs.fileno())] + (['--warm', str(warm)] if warm else [])
-        self.process = subprocess.Popen(argv, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
-        theirs.close()
-        self.sock, self.buffer, self.next_id = ours, b'', 1
-        self.profile, self.warm, self.best_effort = profile, warm, best_effort
+    def __init__(self, sock, process, profile, best_effort):
+        self.sock, self.buffer, self.next_id = sock, b'', 1
+        self.process, self.profile, self.best_effort = process, profile, best_effort
 
     def send(self, method, params):
         message = {'jsonrpc': '2.0', 'id': self.next_id, 'method': method, 'params': params}
@@ -88,6 +93,17 @@ class Brigd:
         if reply.get('outcome') != 'ok' or reply.get('result') != WANT:
             fail('a call ended wrong: %s' % json.dumps({k: reply.get(k) for k in ('outcome', 'result', 'error', 'cause')}))
 
+
+class Brigd(Client):
+    """A private supervisor, spoken to over its socket."""
+
+    def __init__(self, build, profile, warm, best_effort):
+        ours, theirs = socket.socketpair()
+        os.set_inheritable(theirs.fileno(), True)
+        argv = [os.path.join(build, 'brigd'), '--private', str(theirs.fileno())] + (['--warm', str(warm)] if warm else [])
+        super().__init__(ours, subprocess.Popen(argv, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL), profile, best_effort)
+        theirs.close()
+
     def settle(self, parked):
         """Waits until that many jails are parked, so that none is being made while we measure."""
         end = time.monotonic() + 20
@@ -118,15 +134,50 @@ class Brigd:
         self.process.wait(timeout=30)
 
 
-def bare(code=BODY + 'print(run(**%r))' % ARGS, flags=('-I', '-S')):
+class Daemon:
+    """brigd with sockets; its state lies in a directory of its own."""
+
+    def __init__(self, build):
+        self.dir = tempfile.mkdtemp(prefix='brig-bench-', dir='/var/tmp')
+        os.chmod(self.dir, 0o755)
+        self.agent = self.dir + '/run/agent.sock'
+        with open(self.dir + '/log', 'wb') as log:
+            self.process = subprocess.Popen([os.path.join(build, 'brigd')], env={'PATH': '/usr/bin:/bin', 'BRIG_STATE': self.dir},
+                                            stdin=subprocess.DEVNULL, stderr=log)
+        end = time.monotonic() + 20
+        while not os.path.exists(self.agent):
+            if self.process.poll() is not None or time.monotonic() > end:
+                fail('brigd does not listen: %s' % open(self.dir + '/log', encoding='utf-8').read()[-300:])
+            time.sleep(0.01)
+
+    def client(self, profile, best_effort):
+        sock = socket.socket(socket.AF_UNIX)
+        sock.connect(self.agent)
+        return Client(sock, self.process, profile, best_effort)
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait(timeout=60)
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+BARE = BODY + 'print(run(**%r))' % ARGS
+
+
+def spawned(argv):
+    """(wall ms, CPU ms of what was waited for) of one process, or None where it failed."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
-    done = subprocess.run([PYTHON, *flags, '-c', code], capture_output=True, check=False)
+    done = subprocess.run(argv, capture_output=True, check=False, stdin=subprocess.DEVNULL, timeout=60)
     took = time.perf_counter() - start
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
         return None
     return took * 1e3, (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e3
+
+
+def bare(code=BARE, flags=('-I', '-S')):
+    return spawned([PYTHON, *flags, '-c', code])
 
 
 def timed(call):
@@ -135,32 +186,53 @@ def timed(call):
     return (time.perf_counter() - start) * 1e3, reply
 
 
-def throughput(seconds, width, cold):
-    """Calls per second of one supervisor with parked jails, and of bare processes, `width` at a time."""
-    done, end = 0, time.monotonic() + seconds
-    for _ in range(width):
-        cold.send('run', cold.request())
-    outstanding = width
-    while outstanding:
-        cold.check(cold.receive())
-        outstanding -= 1
-        if time.monotonic() < end:
-            done += 1
-            cold.send('run', cold.request())
-            outstanding += 1
-    calls = done / seconds
-    running, done, end = [], 0, time.monotonic() + seconds
-    code = BODY + 'print(run(**%r))' % ARGS
-    while time.monotonic() < end:
+def callers(run, width, seconds):
+    """(calls per second, median ms) of `width` threads that each call run(thread) again and again."""
+    times, end = [], time.monotonic() + seconds
+
+    def loop(n):
+        while time.monotonic() < end:
+            times.append(timed(lambda: run(n))[0])
+    threads = [threading.Thread(target=loop, args=(n,)) for n in range(width)]
+    begin = time.monotonic()
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    return len(times) / (time.monotonic() - begin), statistics.median(times)
+
+
+def bare_at_once(width, seconds):
+    """The same of bare processes; started and waited for by one thread, which costs least."""
+    running, done, begin = {}, [], time.monotonic()
+    while time.monotonic() < begin + seconds:
         while len(running) < width:
-            running.append(subprocess.Popen([PYTHON, '-I', '-S', '-c', code], stdout=subprocess.DEVNULL))
+            p = subprocess.Popen([PYTHON, '-I', '-S', '-c', BARE], stdout=subprocess.DEVNULL)
+            running[p] = time.perf_counter()
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
-        ended = [p for p in running if p.poll() is not None]
-        done += len(ended)
-        running = [p for p in running if p.returncode is None]
+        for p in [p for p in running if p.poll() is not None]:
+            done.append((time.perf_counter() - running.pop(p)) * 1e3)
+    rate = len(done) / (time.monotonic() - begin)
     for p in running:
         p.wait()
-    return calls, done / seconds
+    return rate, statistics.median(done)
+
+
+def concurrency(opts):
+    """For each number of callers: what a daemon answers, and bare processes; in two turns each, so that a busy moment hits both."""
+    daemon, rows = Daemon(opts.build), []
+    clients = [daemon.client(opts.profile, opts.best_effort) for _ in range(max(opts.widths))]
+    for c in clients:
+        c.run()
+    for width in opts.widths:
+        turns = [(callers(lambda n: clients[n].run(), width, opts.seconds / 2), bare_at_once(width, opts.seconds / 2)) for _ in range(2)]
+        row = {'callers': width}
+        for at, name in ((0, 'calls'), (1, 'bare')):
+            row[name + '_per_second'] = statistics.mean(t[at][0] for t in turns)
+            row[name + '_median_ms'] = statistics.mean(t[at][1] for t in turns)
+        rows.append(dict(row, ratio=row['calls_per_second'] / row['bare_per_second']))
+    daemon.close()
+    return rows
 
 
 def private_bytes(status):
@@ -202,10 +274,11 @@ def numpy_part(build, rounds, best_effort):
 def measure(opts):
     cold = Brigd(opts.build, opts.profile, 0, opts.best_effort)
     pool = Brigd(opts.build, opts.profile, 4, opts.best_effort)
+    others = all_others(BARE)
     first, _ = timed(cold.run)
     pool.run()
-    times = {'bare': [], 'cold': [], 'warm': []}
-    cpu = {'bare': [], 'cold_jail': [], 'warm_jail': []}
+    times = {'bare': [], 'cold': [], 'warm': [], **{o.name: [] for o in others if not o.reason}}
+    cpu = {'bare': [], 'cold_jail': [], 'warm_jail': [], **{o.name: [] for o in others if not o.reason}}
     stages = []
     jails = set()
     cpu_cold = cold.cpu_seconds()
@@ -222,23 +295,32 @@ def measure(opts):
         times['warm'].append(ms)
         cpu['warm_jail'].append((reply.get('usage') or {}).get('cpu_ms'))
         jails.add((reply.get('receipt') or {}).get('jail'))
+        for o in others:
+            if not o.reason:
+                ms, used = spawned(o.argv()) or fail('%s failed' % o.name)
+                times[o.name].append(ms)
+                cpu[o.name].append(used)
     cpu_cold = (cold.cpu_seconds() - cpu_cold) * 1e3 / opts.rounds
     if jails != {'warm'}:
         fail('calls that were to be warm say in their receipts: %s' % sorted(map(str, jails)))
     idle, idle_reason = private_bytes(pool.settle(4))
-    calls, processes = throughput(opts.seconds, opts.width, pool)
     cold.close()
     pool.close()
+    rows = concurrency(opts)
+    for o in others:
+        o.close()
     median = {k: statistics.median(v) for k, v in times.items()}
     known = {k: [x for x in v if x is not None] for k, v in cpu.items()}
     numpy_ratio, numpy_medians, numpy_reason = numpy_part(opts.build, min(opts.rounds, 10), opts.best_effort)
     return {
-        'warm_ratio': median['warm'] / median['bare'], 'cold_ratio': median['cold'] / median['bare'], 'throughput_ratio': calls / processes,
+        'warm_ratio': median['warm'] / median['bare'], 'cold_ratio': median['cold'] / median['bare'], 'throughput_ratio': max(r['ratio'] for r in rows if r['callers'] >= (os.cpu_count() or 1)),
         'numpy_ratio': numpy_ratio, 'idle_jail_private_bytes': idle,
         'medians_ms': median, 'first_call_ms': first,
         'p90_ms': {k: sorted(v)[int(len(v) * 0.9)] for k, v in times.items()},
         'cpu_ms': dict({k: statistics.median(v) if v else None for k, v in known.items()}, cold_all_processes=cpu_cold),
-        'per_second': {'calls': calls, 'bare': processes, 'at_once': opts.width},
+        'concurrency': rows,
+        'alternatives': {o.name: {'what': o.what, 'reason': o.reason, 'median_ms': median.get(o.name), 'ratio': median[o.name] / median['bare'] if o.name in median else None}
+                         for o in others},
         'numpy': dict(numpy_medians, reason=numpy_reason), 'idle_jail': {'reason': idle_reason},
         'stages_us': {k: statistics.median(s.get(k, 0) for s in stages) / 1e3 for k in (stages[0] if stages else {})},
         'rounds': opts.rounds, 'profile': opts.profile, 'targets': TARGETS, 'kernel': os.uname().release, 'cpus': os.cpu_count(),
@@ -251,12 +333,25 @@ def holds(value, target):
 
 
 def report(r):
-    print('%d rounds, turn by turn; medians (90th percentile) in ms\n' % r['rounds'])
-    for k, text in (('bare', 'python3 -I -S -c, no jail'), ('cold', 'cold call, fresh jail'), ('warm', 'call in a parked jail')):
-        print('  %-28s %8.2f (%.2f)' % (text, r['medians_ms'][k], r['p90_ms'][k]))
-    print('  %-28s %8.2f' % ('first call, zygote starts', r['first_call_ms']))
+    def line(name, ms, p90):
+        print('  %-52s %8.2f (%8.2f) %8.2f' % (name, ms, p90, ms / r['medians_ms']['bare']))
+    print('%d rounds, turn by turn; medians (90th percentile) in ms, and as a multiple of bare python\n' % r['rounds'])
+    for k, text in (('bare', 'python3 -I -S -c, no jail'), ('warm', 'brig: call in a parked jail'), ('cold', 'brig: cold call, fresh jail')):
+        line(text, r['medians_ms'][k], r['p90_ms'][k])
+    for k, o in r['alternatives'].items():
+        if o['reason']:
+            print('  %-52s skipped: %s' % (o['what'], o['reason']))
+        else:
+            line(o['what'], r['medians_ms'][k], r['p90_ms'][k])
+    print('  %-52s %8.2f' % ('brig: first call, zygote starts', r['first_call_ms']))
+    if r['numpy'].get('warm_ms'):
+        print('  %-52s %8.2f\n  %-52s %8.2f' % ('brig: call in a parked jail of data', r['numpy']['warm_ms'], 'python3 -c "import numpy"', r['numpy']['import_ms']))
     print('\n  CPU ms: ' + ', '.join('%s %s' % (k.replace('_', ' '), 'unknown' if v is None else '%.2f' % v) for k, v in r['cpu_ms'].items()))
-    print('  %.0f calls a second, %.0f bare processes a second, %d at once\n' % (r['per_second']['calls'], r['per_second']['bare'], r['per_second']['at_once']))
+    print('\n  %-8s %14s %10s %14s %10s %7s' % ('callers', 'brig calls/s', 'median ms', 'bare python/s', 'median ms', 'ratio'))
+    for row in r['concurrency']:
+        print('  %-8d %14.0f %10.2f %14.0f %10.2f %7.2f' % tuple(row[k] for k in (
+            'callers', 'calls_per_second', 'calls_median_ms', 'bare_per_second', 'bare_median_ms', 'ratio')))
+    print()
     for k, target in TARGETS.items():
         value = r[k]
         if value is None:
@@ -278,8 +373,8 @@ def main():
     parser = argparse.ArgumentParser(description='what a call costs, against bare python3')
     parser.add_argument('--build', default='build')
     parser.add_argument('--rounds', type=int, default=60)
-    parser.add_argument('--seconds', type=float, default=4, help='of each half of the throughput part')
-    parser.add_argument('--width', type=int, default=2 * (os.cpu_count() or 1), help='calls at once in the throughput part')
+    parser.add_argument('--seconds', type=float, default=4, help='of each number of callers, and again for bare processes')
+    parser.add_argument('--widths', type=int, nargs='+', default=[1, 2, 4, 8, 16], help='callers at once')
     parser.add_argument('--profile', default='pure')
     parser.add_argument('--best-effort', action='store_true')
     opts = parser.parse_args()

@@ -149,6 +149,9 @@ def verbs(t, d, brig):
     t.check('status for people', r.status == 0 and '1 running of' in r.out and all(len(line) <= 80 for line in r.out.split('\n')), r)
     r = brig('status', '--json')
     t.check('status --json is one object', r.status == 0 and r.json.get('version') and r.out.count('\n') == 1, r)
+    kind = r['cgroup.kind']
+    receipt = brig('run', t.file('fine.py', 'def run(): return 1\n'), '--json')
+    t.check('status names the cgroups that calls get', kind == receipt['receipt.cgroup'], '%s\n%s' % (r, receipt))
     r = brig('pool')
     t.check('pool lists the profile', r.status == 0 and re.search(r'^python ', r.out, re.M) and all(len(line) <= 80 for line in r.out.split('\n')), r)
     r = brig('pool', '--json')

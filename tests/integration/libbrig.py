@@ -1,4 +1,5 @@
 """For integration tests in Python: run brig, speak to a private supervisor, see what is left, print TAP."""
+import atexit
 import ctypes
 import fcntl
 import json
@@ -211,14 +212,14 @@ class Client:
 class Supervisor(Client):
     """A private supervisor, as brig starts one."""
 
-    def __init__(self, env=None, program=None):
+    def __init__(self, env=None, program=None, **popen):
         ours, theirs = socket.socketpair()
         os.set_inheritable(theirs.fileno(), True)
 
         def place():
             os.dup2(theirs.fileno(), 3)
         self.p = subprocess.Popen([program or BUILD + '/brigd', '--private', '3'], stdin=subprocess.DEVNULL, preexec_fn=place, pass_fds=(3,),
-                                  close_fds=True, env={'PATH': '/usr/bin:/bin', **(env or {})})
+                                  close_fds=True, env={'PATH': '/usr/bin:/bin', **(env or {})}, **popen)
         WAITED.add(self.p.pid)
         theirs.close()
         super().__init__(ours)
@@ -238,6 +239,7 @@ class Daemon:
         os.chmod(self.state, 0o755)
         self.p = subprocess.Popen([program or BUILD + '/brigd', *argv], stdin=subprocess.DEVNULL,
                                   env={'PATH': '/usr/bin:/bin', 'BRIG_STATE': self.state, **(env or {})}, **popen)
+        atexit.register(lambda: self.p.poll() is None and self.p.kill())  # a test that broke off leaves none behind
         WAITED.add(self.p.pid)
         end = time.monotonic() + 20 * FACTOR
         while not self.listens():

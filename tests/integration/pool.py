@@ -54,6 +54,10 @@ class Pooled(Daemon):
     def zygotes(self, name):
         return {p['pid']: p for p in self.admin.call('status', {})['processes'] if p.get('role') == 'zygote' and p['profile'] == name}
 
+    def calls_groups(self):
+        """Those of slots, not the one that keeps the others' parent."""
+        return {g for g in self.groups() if g.split('.')[-2].isdigit()}
+
     def parked_pids(self):
         return [j['pid'] for j in self.admin.call('status', {})['jails'] if j['state'] == 'parked']
 
@@ -214,6 +218,36 @@ def turns(t):
     d.close()
 
 
+def flood(t):
+    d = Pooled(t, 'flood', running_max=2, queue_max=2000, calls_per_uid=2000)
+    loud, quiet = d.client(), d.client()
+    quiet.call('run', sleeper(1))
+    for _ in range(1000):
+        loud.send('run', sleeper(50))
+    end = time.monotonic() + 20 * FACTOR
+    while len(d.admin.call('list', {})['calls']) < 900 and time.monotonic() < end:
+        time.sleep(0.05)
+    waits = []
+    for _ in range(5):
+        r = quiet.call('run', sleeper(1))
+        waits.append(r['usage']['queue_ms'] if r['outcome'] == 'ok' else 1e9)
+    left = len(d.admin.call('list', {})['calls'])
+    t.check('a thousand queued calls of another delay a call by about one of them', max(waits) < 1000 * FACTOR and left > 500, (waits, left))
+    loud.hang_up()
+    end = time.monotonic() + 5 * FACTOR
+    while d.admin.call('list', {})['calls'] and time.monotonic() < end:
+        time.sleep(0.02)
+    t.check('they all go with their client', not d.admin.call('list', {})['calls'])
+    one = d.client()
+    a, b = (one.call('session.open', {})['session'] for _ in range(2))
+    for _ in range(40):
+        one.send('run', sleeper(50, session=a))
+    mark = one.send('run', sleeper(1, session=b))
+    order = [one.recv()['id'] for _ in range(41)]
+    t.check('sessions of one connection take turns as well', order.index(mark) < 10, order)
+    d.close()
+
+
 def leaves_the_queue(t):
     d = Pooled(t, 'cancel', running_max=1)
     first, second, third = d.client(), d.client(), d.client()
@@ -288,6 +322,75 @@ def others(t):
     d.close()
 
 
+def undying(t):
+    """A group that cannot be removed (it has a child of ours) stands for a process that does not die."""
+    d = Pooled(t, 'undying')
+    c, other = d.client(), d.client()
+    c.call('run', sleeper(1))
+    other.call('run', {**ADD, 'profile': 'few'})
+    end = time.monotonic() + 5 * FACTOR
+    while d.calls_groups() and time.monotonic() < end:
+        time.sleep(0.02)
+    c.send('run', sleeper(500))
+    while not d.calls_groups() and time.monotonic() < end + 5 * FACTOR:
+        time.sleep(0.02)
+    if os.geteuid() != 0 or not d.calls_groups():
+        t.number += 1
+        print('ok %d - a jail that does not die # SKIP needs root and control groups' % t.number)
+        d.close()
+        return
+    child = sorted(d.calls_groups())[0] + '/held'
+    os.mkdir(child)
+    t.check('a call whose group cannot go is answered', c.recv()['result']['outcome'] == 'ok')
+    begin = time.monotonic()
+    ends = [other.call('run', {**ADD, 'profile': 'few'})['outcome'] for _ in range(10)]
+    t.check('nobody else waits for it', ends == ['ok'] * 10 and time.monotonic() - begin < 3 * FACTOR, (ends, time.monotonic() - begin))
+    time.sleep(1)
+    free = d.admin.call('pool', {})['slots_free']
+    t.check('its slot is nobody else\'s', free == 60, free)
+    time.sleep(11)
+    t.check('not even after the time that one may take to die', d.admin.call('pool', {})['slots_free'] == 60)
+    os.rmdir(child)
+    end = time.monotonic() + 5 * FACTOR
+    while d.admin.call('pool', {})['slots_free'] < 61 and time.monotonic() < end:
+        time.sleep(0.05)
+    t.check('and it comes back when it can', d.admin.call('pool', {})['slots_free'] == 61 and not d.calls_groups(), d.calls_groups())
+    t.check('the daemon ends well after that', d.close() == 0)
+
+
+def unmakable(t):
+    """A profile whose zygote cannot start, warmed at start all the same: refused by name, and nothing spins."""
+    where = t.dir + '/source'
+    os.mkdir(where)
+    d = Pooled(t, 'unmakable', {'lost': (2, 4, 'stdlib', ', "files": { "mounts": [ { "from": "%s", "to": "/data", "mode": "ro", "why": "a test" } ] }' % where)},
+               generation_calls=2)
+    c = d.client()
+    r = c.call('run', {**ADD, 'profile': 'lost'})
+    t.check('a profile with a directory of the host works', r['outcome'] == 'ok', r)
+    os.rename(where, where + '-away')
+    ends = set()
+    for _ in range(30):
+        ends.add(c.call('run', {**ADD, 'profile': 'lost'})['outcome'])
+        time.sleep(0.02)
+    t.check('a younger generation that cannot start takes nothing from the older', ends == {'ok'}, ends)
+    gen = max(z['generation'] for z in d.admin.call('status', {})['processes'] if z.get('role') == 'zygote')
+    for pid in d.zygotes('lost'):
+        if os.geteuid() == 0:
+            os.kill(pid, signal.SIGKILL)
+    if os.geteuid() == 0:
+        time.sleep(0.3 * FACTOR)
+        r = c.call('run', {**ADD, 'profile': 'lost'})
+        t.check('one that cannot start at all is setup_failed, and says what is missing', r['outcome'] == 'setup_failed' and 'source' in r['cause']['what'], r)
+        time.sleep(2 * FACTOR)
+        os.rename(where + '-away', where)
+        end = time.monotonic() + 10 * FACTOR
+        while c.call('run', {**ADD, 'profile': 'lost'})['outcome'] != 'ok' and time.monotonic() < end:
+            time.sleep(0.05)
+        p = d.until('lost', lambda p: p['parked'] == 2, 15)
+        t.check('it comes back, after few attempts', p['parked'] == 2 and p['generation'] - gen < 40, (gen, p))
+    d.close()
+
+
 def reloaded(t):
     d = Pooled(t, 'reload', {'two': (2, 8), 'three': (3, 8)}, prewarm='two three')
     d.until('two', lambda p: p['parked'] == 2)
@@ -319,8 +422,10 @@ def reloaded(t):
 
 def main():
     t = Suite()
-    for part in (warm, generations, turns, leaves_the_queue, clocks, others, reloaded):
-        part(t)
+    every = (warm, generations, turns, flood, leaves_the_queue, clocks, others, undying, unmakable, reloaded)
+    for part in every:
+        if len(sys.argv) < 2 or part.__name__ in sys.argv[1:]:
+            part(t)
     return t.finish()
 
 

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """Sessions over a real brigd: what is kept, what is kept apart, and how each of them ends."""
+import json
 import os
 import shutil
 import signal
@@ -8,10 +9,10 @@ import subprocess
 import sys
 import time
 
-from libbrig import FACTOR, REPO, Daemon, Suite, frame
+from libbrig import FACTOR, REPO, Daemon, Suite, Supervisor, frame
 
 t = Suite()
-PROFILES = t.dir + '/profiles'
+PROFILES = t.dir + '/rules'
 SESSION_ERROR = -32003
 
 
@@ -114,11 +115,11 @@ def in_turn(d):
     t.check('in order for each connection', all([e[1] for e in log if e[0] == w and e[2] == 'in'] == [0, 1, 2, 3] for w in range(3)), log)
     t.check('all of them answered', all(r.get('result', {}).get('outcome') == 'ok' for k in got for r in k), got)
     for n in range(3):
-        clients[0].send('run', {'body': 'import time\ndef run(): time.sleep(0.3); return %d' % n, 'session': s.id})
+        clients[0].send('run', {'body': 'import time\ndef run(): time.sleep(2); return %d' % n, 'session': s.id})
     time.sleep(0.1 * FACTOR)
     begin = time.monotonic()
     r = c.call('run', {'body': 'def run(): return 1'})
-    t.check('a busy session holds up nobody else', r.get('outcome') == 'ok' and time.monotonic() - begin < 0.25 * FACTOR, r)
+    t.check('a busy session holds up nobody else', r.get('outcome') == 'ok' and time.monotonic() - begin < 1.5 * FACTOR, r)
     s.close()
     rest = [clients[0].recv()['result'] for _ in range(3)]
     t.check('closing it ends what waits, by name', [r['outcome'] for r in rest] == ['cancelled'] * 3 and 'its session ended: it was closed' in rest[2]['cause']['what'], rest)
@@ -265,6 +266,132 @@ def dies(c):
     t.check('its process is killed between two calls: told', told(s.run('return 1'), 'killed by signal 9'), s.run('return 1'))
 
 
+def as_user(uid, fn):
+    """What fn() returns in a child of that user: a short text."""
+    ours, theirs = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setgroups([])
+            os.setgid(uid)
+            os.setuid(uid)
+            os.write(theirs, fn().encode())
+        finally:
+            os._exit(0)
+    os.close(theirs)
+    with os.fdopen(ours) as f:
+        text = f.read()
+    os.waitpid(pid, 0)
+    return text
+
+
+def until_ended(s, secs):
+    end = time.monotonic() + secs * FACTOR
+    while s.row()['state'] != 'ended' and time.monotonic() < end:
+        time.sleep(0.1)
+    return s.row()
+
+
+def configured():
+    """The operator's bounds: idle time, life, number, profiles, users."""
+    root = os.geteuid() == 0
+    conf = t.file('brigd.conf', 'session_idle = 1500ms\nsession_life = 5s\nsessions_per_uid = 3\n' + ('agent_mode = 0666\nagent_users = daemon\n' if root else ''))
+    os.chmod(conf, 0o644)
+    d = Daemon(['--profiles', PROFILES, '--config', conf], stderr=subprocess.DEVNULL)
+    c = d.client()
+    begin = time.monotonic()
+    idle, busy, third = Session(c), Session(c), Session(c)
+    t.check('session.open says how long it may live', (idle.opened['idle_ms'], idle.opened['life_ms']) == (1500, 5000), idle.opened)
+    t.check('no more than sessions_per_uid', 'as many as may be' in Session(c).opened.get('error', {}).get('message', ''))
+    third.close()
+    if root:
+        def other():
+            k = d.client()
+            r = k.call('run', {'body': 'def run(): return 1', 'session': busy.id})
+            seen = [k.call('session.list', {})['sessions'], k.call('session.close', {'session': busy.id})]
+            return '%s %s %s %s' % (r['error']['code'], r['error']['message'][:15], seen[0], seen[1]['error']['message'][:15])
+        got = as_user(1, other)
+        t.check('a session is unknown to another user', got == '%d no such session [] no such session' % SESSION_ERROR, got)
+    k = d.client()  # its call, ready to be longer than the idle time
+    k.send('run', {'body': 'import time\ndef run(): time.sleep(2.5); return 1', 'session': busy.id})
+    row = until_ended(idle, 4)
+    t.check('an idle session ends, by name', 'idle for 1500 ms' in row.get('why', '') and told(idle.run('return 1'), 'idle for 1500 ms'), row)
+    t.check('one with a call is not idle', k.recv().get('result', {}).get('outcome') == 'ok')
+    life, lived = Session(c, profile='pure', state=False), 0
+    while time.monotonic() - begin < 15 * FACTOR and life.row()['state'] != 'ended':
+        life.run('return 1')
+        busy.run('return 1')
+        lived = lived or (busy.row()['state'] == 'ended' and time.monotonic() - begin)
+        time.sleep(0.1)
+    t.check('a busy one ends with its life', 'session_life' in busy.row().get('why', '') and 4.9 < lived < 8 * FACTOR, [busy.row(), lived])
+    t.check('a context too', 'session_life' in until_ended(life, 3).get('why', ''), life.row())
+    reloaded(d, c)
+    c.hang_up()
+    k.hang_up()
+    d.close()
+
+
+def reloaded(d, c):
+    """New rules hold for every call after the reload, so a session with old ones takes none."""
+    path = PROFILES + '/narrow.json'
+    with open(path, encoding='utf-8') as f:
+        old = f.read()
+    narrow, running, other = Session(c, profile='narrow'), Session(c, profile='narrow'), Session(c)
+    k = d.client()
+    k.send('run', {'body': 'import time\ndef run(): time.sleep(1); return "done"', 'session': running.id})
+    time.sleep(0.2 * FACTOR)
+    with open(path, 'w', encoding='utf-8') as f:
+        f.write(old.replace('1000', '900'))
+    admin = d.client('admin')
+    r = admin.call('reload', {})
+    t.check('after a reload that changed its profile a session ends', 'error' not in r and told(narrow.run('return 1'), 'narrow', 'changed at a reload'), [r, narrow.row()])
+    refused, last = running.run('return 1'), k.recv()
+    t.check('... once the call that it has is done, and takes no other', last.get('result', {}).get('result') == 'done' and told(refused, 'is ending', 'changed at a reload'), [last, refused])
+    t.check('... and one of another profile goes on', other.run('return 1').get('outcome') == 'ok', other.row())
+    for each in (k, admin):
+        each.hang_up()
+
+
+def uncounted():
+    """An ordinary user without a delegated control group: what a call used cannot be told from what the session did."""
+    if os.geteuid() != 0:
+        return
+    program = os.path.dirname(t.user_brig()) + '/brigd'
+    s = Supervisor(env={'HOME': '/nonexistent', 'XDG_RUNTIME_DIR': '/nonexistent'}, program=program, user=65534, group=65534, extra_groups=[], stderr=subprocess.DEVNULL)
+    text = json.dumps({'name': 'loose', 'why': 'a test', 'extends': 'pure', 'require': {'cgroup': 'best_effort'}})
+    plain = s.call('run', {'body': 'def run(): return 1', 'profile_text': text, 'best_effort': True})
+    r = s.call('session.open', {'state': True, 'profile_text': text})
+    e = r.get('error', {})
+    if plain.get('outcome') == 'ok' and plain['receipt']['cgroup'] == 'none':
+        t.check('where no control group counts, a session with state is refused, by name', e.get('code') == SESSION_ERROR and 'processor time' in e['message'], r)
+        t.check('... and one without is not', s.call('session.open', {'profile_text': text}).get('jail') == 'single')
+    s.close()
+
+
+def core_dies():
+    """Sessions are core's: they end with it, their jails too."""
+    d = Daemon(['--profiles', PROFILES], stderr=subprocess.DEVNULL)
+    c = d.client()
+    s = Session(c)
+    s.run('import os\nif os.fork() == 0:\n    import time\n    time.sleep(300)\nreturn 1')
+    core = [p for p in c.call('status', {})['processes'] if p['role'] == 'core'][0]
+    os.kill(core['pid'], signal.SIGKILL)
+    end = time.monotonic() + 20 * FACTOR
+    while time.monotonic() < end:
+        try:
+            c = s.client = d.client()
+            r = s.run('return 1')
+            break
+        except (OSError, EOFError):
+            time.sleep(0.05)
+    t.check('core is killed: its sessions are gone', r.get('error', {}).get('code') == SESSION_ERROR and 'no such session' in r['error']['message'], r)
+    left = {g for g in d.groups() if '.hold.' not in g}
+    t.check('... and their jails', not left, left)
+    t.check('... and new ones open', Session(c).run('return 1').get('outcome') == 'ok')
+    c.hang_up()
+    d.close()
+
+
 def main():
     profiles()
     d = Daemon(['--profiles', PROFILES], stderr=subprocess.DEVNULL)
@@ -282,6 +409,9 @@ def main():
     Session(c)
     c.hang_up()
     t.check('a drain does not wait for open sessions', d.close() == 0)
+    configured()
+    uncounted()
+    core_dies()
     return t.finish()
 
 

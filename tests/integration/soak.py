@@ -18,6 +18,8 @@ CLIENTS = int(os.environ.get('BRIG_SOAK_CLIENTS', '4'))
 TENTHS = 10
 # The first calls make zygotes, fill caches and libc's free lists; what grows after them is a leak.
 WARM_UP = 200
+BARE_EVERY = 20
+PYTHON = '/usr/bin/python3'
 # Pages that libc, libevent and the kernel take and give back; a leak of 200 bytes a call is more than that after 2000 calls.
 ROOM_KB = 384
 
@@ -46,16 +48,26 @@ KINDS = (
 ORDER = sorted((n * 100 / kind[2] + at / 50, at) for at, kind in enumerate(KINDS) for n in range(kind[2]))
 
 
+def timed(call):
+    begin = time.monotonic()
+    got = call()
+    return (time.monotonic() - begin) * 1e3, got
+
+
 class Caller:
-    """One connection; each answer is checked. plain: wall times of the plainest kind."""
+    """One connection; each answer is checked. plain: wall times of the plainest kind; bare: of an interpreter with no jail,
+    started now and then beside the calls, so that a machine which slows down with other work is told from a daemon that does."""
 
     def __init__(self, daemon):
         self.client = daemon.client()
-        self.plain, self.wrong, self.outcomes = [], [], collections.Counter()
+        self.plain, self.bare, self.wrong, self.outcomes = [], [], [], collections.Counter()
 
     def calls(self, number):
         for _ in range(number):
-            at = ORDER[sum(self.outcomes.values()) % len(ORDER)][1]
+            done = sum(self.outcomes.values())
+            at = ORDER[done % len(ORDER)][1]
+            if done % BARE_EVERY == 0:
+                self.bare.append(timed(lambda: subprocess.run([PYTHON, '-I', '-S', '-c', 'pass'], check=True))[0])
             try:
                 self.one(KINDS[at], plain=at == 0)
             except (OSError, EOFError) as e:
@@ -65,10 +77,9 @@ class Caller:
     def one(self, kind, plain):
         profile, body, _, want, also = kind
         i = sum(self.outcomes.values())
-        begin = time.monotonic()
-        r = self.client.call('run', {'body': body, 'args': {'i': i}, 'profile': profile})
+        ms, r = timed(lambda: self.client.call('run', {'body': body, 'args': {'i': i}, 'profile': profile}))
         if plain:
-            self.plain.append((time.monotonic() - begin) * 1e3)
+            self.plain.append(ms)
         self.outcomes[r.get('outcome')] += 1
         if r.get('outcome') not in (want if isinstance(want, tuple) else (want,)) or (also and not also(r, i)):
             self.wrong.append('%s: %s' % (body[:80], str(r)[:400]))
@@ -149,9 +160,9 @@ def main():
     tenths, begin = [], time.monotonic()
     for _ in range(TENTHS):
         for c in callers:
-            del c.plain[:]
+            del c.plain[:], c.bare[:]
         side_by_side(callers, CALLS // TENTHS)
-        tenths.append(statistics.median([ms for c in callers for ms in c.plain] or [0]))
+        tenths.append([statistics.median([ms for c in callers for ms in getattr(c, what)] or [0]) for what in ('plain', 'bare')])
     took = time.monotonic() - begin
     last = settled(daemon)
     outcomes = sum((c.outcomes for c in callers), collections.Counter())
@@ -159,10 +170,11 @@ def main():
     t.check('%d calls of %d kinds, each as it must end (%.0f a second)' % (sum(outcomes.values()), len(KINDS), CALLS / took),
             not wrong and sum(outcomes.values()) >= CALLS, '\n'.join(wrong[:5]))
     print('# outcomes: %s' % dict(outcomes))
-    print('# median ms of a plain call, tenth by tenth: %s' % ' '.join('%.2f' % ms for ms in tenths))
+    print('# median ms of a plain call, and of bare python beside it, tenth by tenth: %s' % ' '.join('%.1f/%.1f' % tuple(x) for x in tenths))
     flat(t, first, last)
-    # What slows down with the number of calls does so in every later tenth; noise of the machine does not.
-    t.check('latency stays flat', min(tenths[-3:]) <= 1.5 * max(tenths[:3]) + 1, tenths)
+    # What slows down with the number of calls does so in every later tenth.
+    ratios = [plain / bare if bare else 0 for plain, bare in tenths]
+    t.check('latency stays flat', min(ratios[-3:]) <= 1.5 * max(ratios[:3]), ratios)
     for c in callers:
         c.client.hang_up()
     if subprocess.run([BRIG, 'audit', 'verify', '--help'], capture_output=True, check=False).returncode == 0:
