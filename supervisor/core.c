@@ -2,7 +2,9 @@
 
 #include "supervisor/audit_client.h"
 #include "supervisor/call.h"
+#include "supervisor/core_filter.h"
 #include "supervisor/core_seal.h"
+#include "supervisor/doctor.h"
 #include "supervisor/drain.h"
 #include "supervisor/drop.h"
 #include "supervisor/jail.h"
@@ -78,8 +80,14 @@ static int become_core(const struct core_boot *boot)
 	/* The change of credentials cleared what the keeper had set; a keeper that died since shows as a closed keeper_fd. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		return die("PDEATHSIG");
+	doctor_probe(); /* sees more of the host than we shall from here on */
 	errno = -core_seal();
-	return errno ? die("landlock") : 0;
+	if (errno)
+		return die("landlock");
+	if (core_filter(&err) == 0)
+		return 0;
+	log_err(LOG_CRIT, "core_failed", LOG_NONE, &err);
+	return 70;
 }
 
 static void free_all(struct core *core)
