@@ -25,6 +25,8 @@ void metrics_pool_died(struct core *core);
 /* A process ended that should not have, and is or will be replaced: "zygote", "audit". */
 void metrics_restart(struct core *core, const char *process);
 
+/* The name that stands in labels, and in the log, for this profile's: its own, or "custom" for one that a caller brought. Borrowed. */
+const char *metrics_profile(struct core *core, const char *name);
 /* The whole exposition. */
 void metrics_print(struct core *core, struct jbuf *out);
 

@@ -44,7 +44,4 @@ struct metrics {
 	double start_time; /* of core, since 1970 */
 };
 
-/* The name that stands in a label for this profile's. */
-const char *metrics_profile(struct core *core, const char *name);
-
 #endif

@@ -1,6 +1,7 @@
 #include "supervisor/metrics_impl.h"
 
 #include "jail/base/version.h"
+#include "supervisor/audit_client.h"
 #include "supervisor/pool.h"
 
 #include <stddef.h>
@@ -111,6 +112,18 @@ static void now_print(struct core *core, struct jbuf *b)
 	prom_sample(b, "brig_running", PROM_NO_LABEL, running);
 }
 
+static void audit_print(const struct core *core, struct jbuf *b)
+{
+	struct audit_health audit;
+
+	audit_client_health(core, &audit);
+	prom_family(b, "brig_audit_records_total", "counter", "Records that are in the audit log, and those that it could not take.");
+	prom_sample(b, "brig_audit_records_total", PROM_LABEL("result", "written"), audit.written);
+	prom_sample(b, "brig_audit_records_total", PROM_LABEL("result", "refused"), audit.refused);
+	prom_family(b, "brig_audit_pending", "gauge", "Records that wait for the audit log's word.");
+	prom_sample(b, "brig_audit_pending", PROM_NO_LABEL, audit.waiting);
+}
+
 static void self_print(const struct metrics *m, struct jbuf *b)
 {
 	static const char *const processes[] = RESTART_NAMES;
@@ -129,5 +142,6 @@ void metrics_print(struct core *core, struct jbuf *b)
 	pools_print(core, b);
 	limits_print(core->metrics, b);
 	now_print(core, b);
+	audit_print(core, b);
 	self_print(core->metrics, b);
 }

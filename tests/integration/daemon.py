@@ -56,7 +56,7 @@ class Life(Daemon):
         self.write(conf)
         self.log = open(self.conf_dir + '/log', 'w+', encoding='utf-8')
         more = {'NOTIFY_SOCKET': manager.path} if manager else {}
-        super().__init__(('--config', self.conf, '--profiles', self.profiles), {**more, **(env or {})}, stderr=self.log, **popen)
+        super().__init__(('--config', self.conf, '--profiles', self.profiles), {**more, **(env or {})}, stderr=self.log, state=state, **popen)
 
     def write(self, conf):
         with open(self.conf, 'w', encoding='utf-8') as f:

@@ -528,6 +528,7 @@ static void the_next_one_writes_nothing_twice_and_loses_nothing(void **state)
 	char *text = slurp(h.log);
 	assert_int_equal(count(text, "\"kind\":\"begin\""), 3);
 	assert_int_equal(count(text, "\"kind\":\"end\""), 3);
+	assert_int_equal(count(text, "\"kind\":\"bad\""), 0);
 	assert_int_equal(count(text, "\"kind\":\"audit_start\",\"text\":\"signal 9\""), 1);
 	assert_int_equal(count(text, "\"kind\":\"core_start\""), 2);
 	assert_int_equal(count(text, "\"call_id\":\"" ID_B "\",\"outcome\":\"internal_error\",\"cause\":\"core_ended\""), 1);
