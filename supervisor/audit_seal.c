@@ -45,9 +45,9 @@ static int filter_install(struct err *err)
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(refused); i++)
 		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), refused[i], 0);
 	if (r == 0)
-		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(fallocate), 1, SCMP_A1(SCMP_CMP_EQ, FALLOC_FL_KEEP_SIZE));
+		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(fallocate), 1, SCMP_A1(SCMP_CMP_EQ, FALLOC_FL_KEEP_SIZE, 0));
 	if (r == 0)
-		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(fallocate), 1, SCMP_A1(SCMP_CMP_NE, FALLOC_FL_KEEP_SIZE));
+		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(fallocate), 1, SCMP_A1(SCMP_CMP_NE, FALLOC_FL_KEEP_SIZE, 0));
 	if (r == 0) /* memory, never a file's and never code */
 		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0),
 				     SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS, MAP_ANONYMOUS));
