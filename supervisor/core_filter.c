@@ -124,10 +124,10 @@ static int add_by_argument(scmp_filter_ctx ctx)
 		if (r == 0 && a->otherwise && a->want == 0)
 			r = seccomp_rule_add(ctx, a->otherwise, a->nr, 1, SCMP_CMP(a->arg, SCMP_CMP_MASKED_EQ, a->mask, a->mask));
 		else if (r == 0 && a->otherwise)
-			r = seccomp_rule_add(ctx, a->otherwise, a->nr, 1, SCMP_CMP(a->arg, SCMP_CMP_NE, a->want));
+			r = seccomp_rule_add(ctx, a->otherwise, a->nr, 1, SCMP_CMP(a->arg, SCMP_CMP_NE, a->want, 0));
 	}
 	/* abort() signals itself; the pid is ours from here on. */
-	return r < 0 ? r : seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1, SCMP_CMP(0, SCMP_CMP_EQ, (uint64_t)getpid()));
+	return r < 0 ? r : seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1, SCMP_CMP(0, SCMP_CMP_EQ, (uint64_t)getpid(), 0));
 }
 
 static int add_rules(scmp_filter_ctx ctx)

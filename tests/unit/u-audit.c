@@ -788,6 +788,7 @@ static void it_can_append_and_nothing_else(void **state)
 	_cleanup_close_ int made = mkstemp(path);
 	_cleanup_close_ int fd = open(path, O_APPEND | O_WRONLY | O_CLOEXEC);
 
+	assert_true(made >= 0);
 	assert_int_equal(fd_write_all(fd, "begin", 5), 0);
 	assert_int_equal(sealed(appends, fd), 0);
 	assert_int_equal(sealed(cuts, fd), 0);
