@@ -3,6 +3,7 @@
 log as JSON. And none of it holds a byte of a call's body, arguments or output."""
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -200,6 +201,17 @@ def promtool(t, text):
     t.check('promtool agrees', p.returncode == 0, p.stdout + p.stderr)
 
 
+def page(t, d):
+    """brigd(8) names what there is, and nothing else."""
+    with open(REPO + '/supervisor/brigd.8', encoding='utf-8') as f:
+        text = f.read().partition('.Sh LOG AND METRICS')[2].partition('.Sh ENVIRONMENT')[0]
+    c = d.client()
+    there = {n for n in metrics(c)[0].types if n.startswith('brig_')}
+    named = set(re.findall(r'\bbrig_[a-z_]+', text))
+    t.check('brigd(8) names every metric and no other', named == there, named ^ there)
+    c.hang_up()
+
+
 def comm(pid):
     try:
         with open('/proc/%d/comm' % pid) as f:
@@ -358,6 +370,7 @@ def main():
     users = 'agent_mode = 0666\nagent_users = 65534\n' if os.geteuid() == 0 else ''
     d, log = start(t, 'seen', 'log_format = json\nlog_level = debug\ncalls_per_uid = 4\nprofiles_dir = %s\n%s' % (profiles, users))
     every_end(t, d, log)
+    page(t, d)
     status(t, d)
     doctor(t, d)
     replaced(t, d, log)
