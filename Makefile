@@ -59,7 +59,7 @@ WIRE_SRC := $(addprefix supervisor/wire/,$(addsuffix .c, \
 AGENT_SRC := $(addprefix agent/,$(addsuffix .c, \
 	audit_verify cmd_audit \
 	call cmd_admin cmd_cancel cmd_doctor cmd_list cmd_metrics cmd_profile cmd_run cmd_status connect file nearest options private question \
-	cmd_session follow \
+	cmd_session doctor_processes follow \
 	rpc show stop table text))
 # The keeper's, with privilege, come first; then what core parses and decides with.
 SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
@@ -72,7 +72,7 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	config config_check config_keys config_parse config_print config_value nearest units \
 	core core_life core_reload core_seal \
 	request peers sched server drain methods_admin methods_call methods_profile methods_status doctor doctor_host jail pool pool_generation pool_plan pool_stats \
-	log log_line metrics metrics_print prom status_report \
+	call_log core_filter log log_line metrics metrics_print prom status_report \
 	audit audit_client audit_fill audit_line audit_log audit_scan audit_seal audit_take drop \
 	session session_call methods_session \
 	jail_setup keeper_client methods receipt trial verdict zygote))

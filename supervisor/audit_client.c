@@ -31,6 +31,7 @@ struct audit_entry {
 struct audit_client {
 	struct core *core;
 	int fd; /* -1: no audit process that we know of */
+	pid_t pid;
 	struct event *read_ev, *write_ev, *again_ev;
 	TAILQ_HEAD(, audit_entry) entries; /* not acknowledged, in the order of their numbers */
 	struct audit_entry *unsent;        /* the first that is not in the socket; NULL: all are */
@@ -212,6 +213,7 @@ static void connect_again(struct audit_client *ac)
 	if (keeper_ask(core->boot->keeper_fd, &msg, -1, &reply, &fd, 1, NULL) < 0 || fd < 0)
 		return;
 	ac->fd = fd;
+	ac->pid = reply.pid;
 	ac->read_ev = event_new(core->base, fd, EV_READ | EV_PERSIST, on_readable, ac);
 	ac->write_ev = event_new(core->base, fd, EV_WRITE, on_writable, ac);
 	if (!ac->read_ev || !ac->write_ev || event_add(ac->read_ev, NULL) < 0) {
@@ -386,6 +388,7 @@ void audit_client_health(const struct core *core, struct audit_health *ret)
 	if (!ac)
 		return;
 	ret->connected = ac->fd >= 0;
+	ret->pid = ac->fd >= 0 ? ac->pid : 0;
 	ret->err = ac->err;
 	ret->waiting = ac->waiting;
 	ret->written = ac->written;

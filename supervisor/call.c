@@ -2,6 +2,7 @@
 
 #include "jail/base/fd.h"
 #include "supervisor/audit_client.h"
+#include "supervisor/call_log.h"
 #include "supervisor/peers.h"
 #include "supervisor/metrics.h"
 #include "supervisor/pool.h"
@@ -103,6 +104,7 @@ static void call_answer(struct call *c)
 	c->outcome = verdict_of(&c->ev);
 	session_call_ended(c->session, c);
 	metrics_call(c);
+	call_log_end(c);
 	audit_end(c);
 	sched_done(c);
 	if (c->stream)

@@ -69,6 +69,8 @@ int keeper_core_start(struct keeper *k, struct err *err)
 
 static void core_end_private(struct keeper *k, const siginfo_t *info)
 {
+	if (info->si_code != CLD_EXITED && info->si_status == SIGSYS)
+		log_event(LOG_CRIT, "core_ended", LOG_FIELDS(LOG_STR("end", k->core.end)), "core was ended (%s)", k->core.end);
 	k->over = true;
 	if (k->status == 0)
 		k->status = info->si_code == CLD_EXITED ? info->si_status : 128 + info->si_status;

@@ -1,4 +1,5 @@
 /* Methods of admin.sock: what an operator may do with the whole supervisor. */
+#include "supervisor/audit_record.h"
 #include "supervisor/drain.h"
 #include "supervisor/pool.h"
 #include "supervisor/request.h"
@@ -8,8 +9,11 @@ static void method_drain(const struct request *rq)
 	struct pending *pending;
 	struct jbuf b;
 	struct err err;
+	bool off = request_false(rq, "on");
 
-	if (request_false(rq, "on")) {
+	if (!request_recorded(rq, AUDIT_DRAIN, NULL, off ? "off" : "on"))
+		return;
+	if (off) {
 		if (!drain_end(rq->core)) {
 			err_set(&err, ERR_CALLER, EBUSY, "drain", "this brigd is ending already");
 			err_hint(&err, "start it again once it has ended");
@@ -38,6 +42,8 @@ static void method_reload(const struct request *rq)
 	struct jbuf b;
 	unsigned profiles = 0;
 
+	if (!request_recorded(rq, AUDIT_RELOAD, NULL, "asked for"))
+		return;
 	if (core_reload(rq->core, &err) < 0) {
 		request_refuse(rq, RPC_PARAMS, &err);
 		return;

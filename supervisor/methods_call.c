@@ -1,5 +1,7 @@
 /* Methods that start, show and end calls. */
+#include "supervisor/audit_record.h"
 #include "supervisor/call.h"
+#include "supervisor/call_log.h"
 #include "supervisor/metrics.h"
 #include "supervisor/request.h"
 #include "supervisor/sched.h"
@@ -83,6 +85,7 @@ static bool call_admit(const struct request *rq, const struct call_request *cr, 
 		strcmp(limit, "calls_per_uid") == 0 ? "calls in flight" : "bytes of requests waiting", limit);
 	err_hint(&why, "nothing of it ran: send it again when one of the others has been answered");
 	metrics_busy(rq->core, limit);
+	call_log_busy(limit, client_uid(rq->client));
 	answer_not_begun(rq, OUTCOME_BUSY, profile, &why, sched_retry_ms(st.waiting + 1, rq->core->boot->config.running_max, st.service_us));
 	return false;
 }
@@ -190,6 +193,8 @@ static void method_cancel(const struct request *rq)
 		request_refuse(rq, RPC_PARAMS, &err);
 		return;
 	}
+	if (!request_recorded(rq, AUDIT_CANCEL, c->id, client_socket_name(rq->client)))
+		return;
 	jbuf_init(&b, ANSWER_TEXT_MAX);
 	jbuf_printf(&b, "{\"call_id\":\"%s\",\"was\":\"%s\"}", c->id, call_state_name(c));
 	request_answer(rq, &b);

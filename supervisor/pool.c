@@ -371,6 +371,21 @@ static void keep_slots(struct core *core)
 		jail_abandon(j);
 }
 
+/* One that has no pool (of sessions, of doctor) is not replaced ahead: its jails stay, the next one gets another zygote. What
+ * was being made when its zygote was retired parks after that, and goes. */
+static void see_to_zygotes(struct core *core, uint64_t now_ns)
+{
+	struct zygote *z;
+
+	LIST_FOREACH(z, &core->zygotes, link) {
+		if (!z->pool && z->state == ZYGOTE_READY && now_ns >= z->retire_ns)
+			z->retired = true;
+		if (z->retired && z->state != ZYGOTE_DEAD)
+			pool_shed(z, 0);
+	}
+	zygote_sweep(core);
+}
+
 static void on_pump(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 {
 	struct pools *ps = arg;
@@ -379,7 +394,7 @@ static void on_pump(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 	struct pool *p;
 
 	ps->due_ns = 0;
-	zygote_sweep(core);
+	see_to_zygotes(core, now);
 	if (core->draining)
 		return;
 	LIST_FOREACH(p, &ps->list, link) {

@@ -1,5 +1,6 @@
 #include "supervisor/request.h"
 
+#include "supervisor/audit_client.h"
 #include "supervisor/profile_cache.h"
 
 #include <stdlib.h>
@@ -18,6 +19,19 @@ void request_refuse(const struct request *rq, int code, const struct err *err)
 void request_refuse_params(const struct request *rq, const char *what)
 {
 	client_answer_error(rq->client, rq->id, rq->id_len, RPC_PARAMS, what, "params", "brig(7) lists the parameters of each method");
+}
+
+bool request_recorded(const struct request *rq, unsigned kind, const char *call_id, const char *text)
+{
+	int r = audit_note(rq->core, (enum audit_kind)kind, client_uid(rq->client), client_pid(rq->client), NULL, call_id, text);
+	struct err err;
+
+	if (r == 0)
+		return true;
+	err_set(&err, ERR_HOST, -r, "audit", "the audit log cannot take who asks for this, so it is not done: %s", strerror(-r));
+	err_hint(&err, "'brig status' tells how the log is");
+	request_refuse(rq, RPC_INTERNAL, &err);
+	return false;
 }
 
 void request_answer(const struct request *rq, const struct jbuf *b)

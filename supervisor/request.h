@@ -15,8 +15,10 @@
 #define RPC_BUSY (-32000)
 /* Known, and not for this socket or this uid. */
 #define RPC_AUTHORITY (-32001)
-/* A session that does not exist, has ended, or cannot be opened. */
+/* A session that does not exist, or has ended. */
 #define RPC_SESSION (-32003)
+/* A session's jail cannot be had on this host. */
+#define RPC_SETUP (-32004)
 
 /* The largest answer that is no call's. */
 #define ANSWER_TEXT_MAX (4u << 20)
@@ -70,6 +72,9 @@ extern const struct method methods_admin[], methods_call[], methods_profile[], m
 
 void request_refuse(const struct request *rq, int code, const struct err *err);
 void request_refuse_params(const struct request *rq, const char *what);
+/* Who asks for this, in the audit log (enum audit_kind of audit_record.h). False: it cannot be told there and is not to be done;
+ * the request was refused. */
+bool request_recorded(const struct request *rq, unsigned kind, const char *call_id, const char *text);
 /* Never half an object: what did not fit into memory is an error. */
 void request_answer(const struct request *rq, const struct jbuf *b);
 /* Finds the members of the request. */

@@ -14,6 +14,8 @@
 
 /* How often limits are looked at while no call runs; idle and total life end with that grain. */
 #define WATCH_S 1
+/* Sessions last; who asks for one more may as well wait. */
+#define RETRY_MS 1000
 /* Jails that sessions may hold: the rest of the slots is for calls. */
 #define SESSION_JAILS_MAX (LIMIT_SLOTS / 2)
 /* Ended ones that are remembered for each uid; the oldest is forgotten first. */
@@ -186,8 +188,9 @@ static bool recorded(struct session *s, struct err *err)
 static void refuse(struct session *s, const struct err *err)
 {
 	struct pending *p = take_ptr(s->opening);
+	bool busy = err->code == EAGAIN || err->code == EBUSY;
 
-	client_answer_error(p->client, p->rpc_id, strlen(p->rpc_id), RPC_SESSION, err->detail, err->where, err->hint);
+	client_answer_err(p->client, p->rpc_id, strlen(p->rpc_id), busy ? RPC_BUSY : RPC_SETUP, err, busy ? RETRY_MS : 0);
 	pending_free(p);
 	if (s->jail)
 		jail_abandon(take_ptr(s->jail));
@@ -342,7 +345,7 @@ void session_open(struct client *client, const struct session_request *req, stru
 
 	forget(core, client_uid(client));
 	if (may_open(core, client_uid(client), &err) < 0) {
-		client_answer_error(client, rpc_id, rpc_id_len, RPC_SESSION, err.detail, err.where, err.hint);
+		client_answer_err(client, rpc_id, rpc_id_len, RPC_BUSY, &err, RETRY_MS);
 		return;
 	}
 	s = session_new(client, req, profile);

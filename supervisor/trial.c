@@ -4,6 +4,7 @@
 #include "supervisor/doctor.h"
 #include "supervisor/jail.h"
 #include "supervisor/profile_cache.h"
+#include "supervisor/status_report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,10 +28,22 @@ static void trial_next(struct trial *t);
 
 static void trial_answer(struct trial *t, const char *receipt)
 {
-	struct jbuf b;
+	struct client *client = t->pending->client; /* NULL once it left */
+	struct doctor_input in = { .receipt_json = receipt, .peer_known = client != NULL, .peer = client ? client_uid(client) : 0 };
+	struct jbuf b, supervisor;
 
+	if (t->refused) {
+		in.error_layer = t->layer;
+		in.error_text = t->why.detail;
+	}
+	jbuf_init(&supervisor, DOCTOR_MAX);
+	if (t->core->boot->client_fd < 0) {
+		status_own_print(t->core, &supervisor);
+		in.supervisor = supervisor.data;
+	}
 	jbuf_init(&b, DOCTOR_MAX);
-	doctor_build(&b, t->core->boot, receipt, t->refused ? t->layer : NULL, t->refused ? t->why.detail : NULL);
+	doctor_build(&b, t->core->boot, &in);
+	jbuf_done(&supervisor);
 	pending_answer(t->pending, &b);
 	jbuf_done(&b);
 	free(t);
@@ -75,7 +88,8 @@ static void trial_next(struct trial *t)
 	struct err err = { 0 };
 
 	if (profile_cache_get(t->core->profiles, TRIAL_PROFILE, NULL, NULL, 0, &profile, &err) < 0 ||
-	    zygote_get(t->core, profile, t->refused ? ZYGOTE_BEST_EFFORT : 0, &z, &err) < 0 || jail_spawn(z, on_jail, t, &t->jail, &err) < 0)
+	    zygote_get(t->core, profile, t->refused ? ZYGOTE_BEST_EFFORT : 0, &z, &err) < 0 ||
+	    jail_spawn(z, on_jail, t, &t->jail, &err) < 0)
 		trial_refused(t, err.where, &err);
 	profile_free(profile);
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """The audit log of a daemon: whole and sound whatever is killed, full, removed or changed; no call runs without it."""
+import hashlib
 import json
 import os
 import re
@@ -86,9 +87,35 @@ def test_ordinary(t):
             begin['profile'] == 'pure' and begin['decision'] == 'allow' and begin['args']['bytes'] == 8, begin)
     with open(d.state + '/audit/audit.log', encoding='utf-8') as f:
         text = f.read()
+    receipt = json.dumps(answers[0]['receipt'], separators=(',', ':'))
+    t.check('an end holds the hash of the receipt that the answer carried',
+            d.records()[3]['receipt'] == 'sha256:' + hashlib.sha256(receipt.encode()).hexdigest(), '%s %s' % (d.records()[3], receipt))
     t.check('no value of an argument stands in it', 'hunter2' not in text, '')
     st = os.stat(d.state + '/audit/audit.log')
     t.check('nobody else may read it', st.st_mode & 0o777 == 0o600, oct(st.st_mode))
+    d.close()
+
+
+def test_admin(t):
+    d = Logged()
+    a = d.client('admin')
+    a.call('drain', {'on': True})
+    a.call('drain', {'on': False})
+    a.call('reload', {})
+    c = d.begin(30)
+    call_id = a.call('list', {})['calls'][0]['call_id']
+    a.call('cancel', {'call_id': call_id})
+    answer = d.end_of(c)
+    with open(d.profiles + '/pure.json', 'a', encoding='utf-8') as f:
+        f.write('x')
+    a.call('reload', {})
+    a.hang_up()
+    d.stop()
+    told = [(r['kind'], r['text'], r['who']['pid'] == os.getpid()) for r in d.records() if r['kind'] in ('drain', 'reload', 'cancel')]
+    t.check('who drained, reloaded, cancelled, and what came of it', told[:5] == [
+        ('drain', 'on', True), ('drain', 'off', True), ('reload', 'asked for', True), ('reload', 'taken', False), ('cancel', 'admin.sock', True)]
+        and told[5] == ('reload', 'asked for', True) and told[6][1].startswith('reload refused, nothing has changed') and len(told) == 7, told)
+    t.check('and the cancelled call has its end', answer['outcome'] == 'cancelled' and not d.wrong([answer]), d.wrong([answer]))
     d.close()
 
 
@@ -342,6 +369,7 @@ def main():
     t = Suite()
     seconds = int(os.environ.get('BRIG_AUDIT_SECONDS', '6'))
     test_ordinary(t)
+    test_admin(t)
     test_process(t)
     test_verify(t)
     test_kill_audit(t, seconds)

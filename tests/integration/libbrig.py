@@ -19,6 +19,8 @@ REPO = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.environ.get('BUILD_DIR', REPO + '/build')
 BRIG = os.environ.get('BRIG', BUILD + '/brig')
 FACTOR = float(os.environ.get('BRIG_TIME_FACTOR', '1'))
+# For a brigd that was built with sanitizers.
+SANITIZE = {k: os.environ[k] for k in ('ASAN_OPTIONS', 'LSAN_OPTIONS', 'UBSAN_OPTIONS') if k in os.environ}
 sys.path.insert(0, REPO + '/tests/escape')
 sys.dont_write_bytecode = True
 from libhost import descendants  # noqa: E402
@@ -219,7 +221,7 @@ class Supervisor(Client):
         def place():
             os.dup2(theirs.fileno(), 3)
         self.p = subprocess.Popen([program or BUILD + '/brigd', '--private', '3'], stdin=subprocess.DEVNULL, preexec_fn=place, pass_fds=(3,),
-                                  close_fds=True, env={'PATH': '/usr/bin:/bin', **(env or {})}, **popen)
+                                  close_fds=True, env={'PATH': '/usr/bin:/bin', **SANITIZE, **(env or {})}, **popen)
         WAITED.add(self.p.pid)
         theirs.close()
         super().__init__(ours)
@@ -238,7 +240,7 @@ class Daemon:
         self.state = state or tempfile.mkdtemp(prefix='brig-d-', dir='/var/tmp')
         os.chmod(self.state, 0o755)
         self.p = subprocess.Popen([program or BUILD + '/brigd', *argv], stdin=subprocess.DEVNULL,
-                                  env={'PATH': '/usr/bin:/bin', 'BRIG_STATE': self.state, **(env or {})}, **popen)
+                                  env={'PATH': '/usr/bin:/bin', **SANITIZE, 'BRIG_STATE': self.state, **(env or {})}, **popen)
         atexit.register(lambda: self.p.poll() is None and self.p.kill())  # a test that broke off leaves none behind
         WAITED.add(self.p.pid)
         end = time.monotonic() + 20 * FACTOR

@@ -528,6 +528,7 @@ static void the_next_one_writes_nothing_twice_and_loses_nothing(void **state)
 	char *text = slurp(h.log);
 	assert_int_equal(count(text, "\"kind\":\"begin\""), 3);
 	assert_int_equal(count(text, "\"kind\":\"end\""), 3);
+	assert_int_equal(count(text, "\"kind\":\"bad\""), 0);
 	assert_int_equal(count(text, "\"kind\":\"audit_start\",\"text\":\"signal 9\""), 1);
 	assert_int_equal(count(text, "\"kind\":\"core_start\""), 2);
 	assert_int_equal(count(text, "\"call_id\":\"" ID_B "\",\"outcome\":\"internal_error\",\"cause\":\"core_ended\""), 1);
@@ -787,6 +788,7 @@ static void it_can_append_and_nothing_else(void **state)
 	_cleanup_close_ int made = mkstemp(path);
 	_cleanup_close_ int fd = open(path, O_APPEND | O_WRONLY | O_CLOEXEC);
 
+	assert_true(made >= 0);
 	assert_int_equal(fd_write_all(fd, "begin", 5), 0);
 	assert_int_equal(sealed(appends, fd), 0);
 	assert_int_equal(sealed(cuts, fd), 0);
