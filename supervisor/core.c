@@ -141,6 +141,8 @@ int core_main(struct core_boot *boot)
 	prctl(PR_SET_NAME, "brigd: core", 0, 0, 0);
 	log_process("core");
 	signal(SIGPIPE, SIG_IGN);
+	if (boot->client_fd < 0)
+		server_files_raise(&boot->config);
 	r = become_core(boot);
 	if (r)
 		return r;

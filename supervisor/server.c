@@ -165,26 +165,39 @@ static void on_connection(evutil_socket_t fd, short what UNUSED, void *arg)
 	}
 }
 
+/* What jails and the rest of core need at most. */
+static rlim_t files_beside(void)
+{
+	return LIMIT_SLOTS * JAIL_FILES + OTHER_FILES;
+}
+
+void server_files_raise(const struct config *c)
+{
+	rlim_t want = files_beside() + c->connections_max;
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur >= want)
+		return;
+	l.rlim_cur = l.rlim_max < want ? l.rlim_max : want;
+	(void)setrlimit(RLIMIT_NOFILE, &l); /* connections_max() looks at what there is */
+}
+
 /* Descriptors go to jails first: a call that finds none fails, a connection only has to come again. */
 static uint32_t connections_max(uint32_t wanted)
 {
-	const rlim_t jails = LIMIT_SLOTS * JAIL_FILES + OTHER_FILES;
 	struct rlimit l;
 
 	if (getrlimit(RLIMIT_NOFILE, &l) < 0)
 		return CONNECTIONS_LEAST;
-	if (l.rlim_cur < jails + wanted && l.rlim_max > l.rlim_cur) {
-		l.rlim_cur = l.rlim_max < jails + wanted ? l.rlim_max : jails + wanted;
-		if (setrlimit(RLIMIT_NOFILE, &l) < 0 && getrlimit(RLIMIT_NOFILE, &l) < 0)
-			return CONNECTIONS_LEAST;
-	}
-	rlim_t room = l.rlim_cur > jails ? l.rlim_cur - jails : 0;
+	rlim_t room = l.rlim_cur > files_beside() ? l.rlim_cur - files_beside() : 0;
 	if (room >= wanted)
 		return wanted;
 	uint32_t most = room > CONNECTIONS_LEAST ? (uint32_t)room : CONNECTIONS_LEAST;
+	most = most < wanted ? most : wanted;
 	log_event(LOG_WARNING, "connections_clamped", LOG_FIELDS(LOG_NUM("wanted", wanted), LOG_NUM("max", most), LOG_NUM("files", l.rlim_cur)),
-		  "connections_max is %u, but only %u can be served beside the jails: the limit of open files is low (LimitNOFILE=)", wanted, most);
-	return most < wanted ? most : wanted;
+		  "connections_max is %u, but only %u can be served beside the jails: the limit of open files is low (LimitNOFILE=, and a restart)", wanted,
+		  most);
+	return most;
 }
 
 static int private_open(struct core *core, struct err *err)

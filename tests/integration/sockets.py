@@ -518,6 +518,12 @@ def few_files(t):
     t.check('and calls work', a.call('run', QUICK).get('outcome') == 'ok')
     a.hang_up()
     d.close()
+    d = Daemon(program='/usr/bin/prlimit', argv=['--nofile=1024:6000', BUILD + '/brigd', '--config', t.file('many.conf', 'connections_max = 4500\n')])
+    a = d.client('admin')
+    most = a.call('status', {})['connections']['max']
+    t.check('a low soft limit is raised for the connections that the configuration asks for', most == 4500, most)
+    a.hang_up()
+    d.close()
 
 
 def stops(t):
