@@ -168,10 +168,11 @@ static void in_add(struct client *cl, const char *bytes, size_t len)
  * Without a line end, what a client said last is a line all the same. */
 static char *line_end(struct client *cl)
 {
-	char *at = cl->in + cl->in_at, *end;
+	char *at, *end;
 
-	if (cl->in_len == 0)
+	if (cl->in_len == 0) /* and there may be no buffer */
 		return NULL;
+	at = cl->in + cl->in_at;
 	end = memchr(at + cl->scanned, '\n', cl->in_len - cl->scanned);
 	if (end || cl->ended)
 		return end ? end : at + cl->in_len;

@@ -1,4 +1,5 @@
 /* Methods that show profiles. */
+#include "supervisor/profile_cache.h"
 #include "supervisor/request.h"
 
 #include <stdlib.h>
@@ -17,7 +18,7 @@ static void method_profile_list(const struct request *rq)
 
 		if (!request_may_use(rq, name))
 			continue;
-		int r = profile_load(rq->core->boot->profiles, name, &p, &err);
+		int r = profile_cache_get(rq->core->profiles, name, NULL, NULL, 0, &p, &err);
 		jbuf_printf(&b, "%s{\"name\":", sep);
 		sep = ",";
 		jbuf_cstring(&b, name);
