@@ -420,6 +420,8 @@ void call_cancel(struct call *c)
 
 void call_cancel_why(struct call *c, const struct err *why)
 {
+	if (c->state == CALL_KILLED) /* it ends for a reason of its own */
+		return;
 	c->why = *why;
 	call_cancel(c);
 }

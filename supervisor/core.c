@@ -94,6 +94,7 @@ static void free_all(struct core *core)
 {
 	struct zygote *z;
 
+	pool_close(core);
 	while ((z = LIST_FIRST(&core->zygotes)))
 		zygote_free(z);
 	core_life_close(core);

@@ -4,6 +4,7 @@
 #include "supervisor/doctor.h"
 #include "supervisor/jail.h"
 #include "supervisor/profile_cache.h"
+#include "supervisor/request.h"
 #include "supervisor/status_report.h"
 
 #include <stdio.h>
@@ -12,11 +13,18 @@
 
 #define DOCTOR_MAX (1u << 20)
 
+/* They take milliseconds. */
+#define RETRY_MS 200
 /* What a call without --profile gets. */
 #define TRIAL_PROFILE "pure"
 
+/* A trial's jail waits for no turn in the queue, so a user has few of them at a time. */
+#define TRIALS_PER_UID 2
+
 struct trial {
+	LIST_ENTRY(trial) link; /* in core->trials */
 	struct core *core;
+	uid_t uid;
 	struct pending *pending;
 	struct jail *jail;
 	bool refused;    /* the strict trial was: this is the second, best effort, to see what there is */
@@ -46,13 +54,14 @@ static void trial_answer(struct trial *t, const char *receipt)
 	jbuf_done(&supervisor);
 	pending_answer(t->pending, &b);
 	jbuf_done(&b);
+	LIST_REMOVE(t, link);
 	free(t);
 }
 
 /* A call as users make it is refused; what could be had with --best-effort is worth knowing all the same. */
 static void trial_refused(struct trial *t, const char *layer, const struct err *why)
 {
-	if (t->refused) {
+	if (t->refused || t->core->leaving) {
 		trial_answer(t, NULL);
 		return;
 	}
@@ -94,10 +103,28 @@ static void trial_next(struct trial *t)
 	profile_free(profile);
 }
 
+static bool has_room(const struct client *client)
+{
+	const struct trial *t;
+	unsigned n = 0;
+
+	LIST_FOREACH(t, &client_core(client)->trials, link)
+		n += t->uid == client_uid(client);
+	return n < TRIALS_PER_UID;
+}
+
 void trial_start(struct client *client, const char *rpc_id, size_t rpc_id_len)
 {
-	struct trial *t = calloc(1, sizeof(*t));
+	struct trial *t;
+	struct err err;
 
+	if (!has_room(client)) {
+		err_set(&err, ERR_HOST, EBUSY, "doctor", "uid %u has %u trials under way, as many as may be", client_uid(client), TRIALS_PER_UID);
+		err_hint(&err, "try again when one of them has been answered");
+		client_answer_err(client, rpc_id, rpc_id_len, RPC_BUSY, &err, RETRY_MS);
+		return;
+	}
+	t = calloc(1, sizeof(*t));
 	if (!t) {
 		client_answer_error(client, rpc_id, rpc_id_len, -32603, "no memory", NULL, NULL);
 		return;
@@ -108,5 +135,7 @@ void trial_start(struct client *client, const char *rpc_id, size_t rpc_id_len)
 		free(t);
 		return;
 	}
+	t->uid = client_uid(client);
+	LIST_INSERT_HEAD(&t->core->trials, t, link);
 	trial_next(t);
 }

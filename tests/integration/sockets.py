@@ -526,6 +526,23 @@ def few_files(t):
     d.close()
 
 
+def trials(t, d):
+    """Doctor's jails wait for no turn, so a flood of them must not take the slots of calls."""
+    c, other = d.client(), d.client()
+    ids = [c.send('doctor', {}) for _ in range(60)]
+    outcome = other.call('run', QUICK).get('outcome')
+    got = {}
+    while len(got) < len(ids):
+        answer = c.recv()
+        got[answer['id']] = answer
+    codes = [a['error']['code'] for a in got.values() if 'error' in a]
+    t.check('of a flood of doctor requests some are answered and the rest are busy', set(got) == set(ids) and set(codes) == {-32000} and
+            0 < len(ids) - len(codes) < 30, codes)
+    t.check('and a call beside them runs', outcome == 'ok', outcome)
+    c.hang_up()
+    other.hang_up()
+
+
 def stops(t):
     d = Daemon()
     c = d.client()
@@ -549,7 +566,7 @@ def stops(t):
 def main():
     t = Suite()
     d = Daemon()
-    for fn in (mistakes, too_long, same_id, descriptors, half_closed, gone, cancels, drains):
+    for fn in (mistakes, too_long, same_id, descriptors, half_closed, gone, cancels, drains, trials):
         fn(t, d)
     quiet = beside(t, d)
     connections(t, d, quiet)
