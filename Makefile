@@ -11,8 +11,7 @@ B ?= build
 CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
 # 0: warnings are warnings (for compilers newer than ours).
 DEV ?= 1
-# Example: SANITIZE=address,undefined B=build/asan. Only the unit tests are meant to run so:
-# a jail's filter has no room for a sanitizer's system calls.
+# Example: SANITIZE=address,undefined B=build/asan. `make asan` builds what is meant to run so.
 SANITIZE ?=
 V ?= 0
 PREFIX ?= /usr/local
@@ -188,9 +187,13 @@ check-vm: tests ## the same under other kernels with unified cgroup v2, in QEMU
 	$(Q)tests/run.sh vm
 check-link: all ## what each binary must not be linked with
 	$(Q)tools/lint/check-link $(B)
-check-asan: ## unit tests under AddressSanitizer and UBSan
-	$(Q)$(MAKE) --no-print-directory B=$(B)/asan SANITIZE=address,undefined unit
-	$(Q)B=$(B)/asan tests/run.sh unit
+check-asan: all ## unit tests, and whole calls over a daemon, under AddressSanitizer and UBSan
+	$(Q)tests/run.sh asan
+# The zygote as it is: a jail's filter has no room for a sanitizer's system calls. Profiles are looked for beside the build directory.
+.PHONY: asan
+asan: all
+	$(Q)$(MAKE) --no-print-directory B=$(B)/asan SANITIZE=address,undefined unit $(B)/asan/brig $(B)/asan/brigd
+	$(Q)cp $(B)/brig-zygote $(B)/asan/ && ln -sfn ../profiles $(B)/profiles
 check-clang: ## everything compiles clean with clang too
 	$(Q)$(MAKE) --no-print-directory B=$(B)/clang CC=clang tests
 
