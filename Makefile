@@ -11,8 +11,7 @@ B ?= build
 CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
 # 0: warnings are warnings (for compilers newer than ours).
 DEV ?= 1
-# Example: SANITIZE=address,undefined B=build/asan. Only the unit tests are meant to run so:
-# a jail's filter has no room for a sanitizer's system calls.
+# Example: SANITIZE=address,undefined B=build/asan. `make asan` builds what is meant to run so.
 SANITIZE ?=
 V ?= 0
 PREFIX ?= /usr/local
@@ -59,7 +58,7 @@ WIRE_SRC := $(addprefix supervisor/wire/,$(addsuffix .c, \
 AGENT_SRC := $(addprefix agent/,$(addsuffix .c, \
 	audit_verify cmd_audit \
 	call cmd_admin cmd_cancel cmd_doctor cmd_list cmd_metrics cmd_profile cmd_run cmd_status connect file nearest options private question \
-	cmd_session follow \
+	cmd_session doctor_processes follow \
 	rpc show stop table text))
 # The keeper's, with privilege, come first; then what core parses and decides with.
 SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
@@ -71,10 +70,10 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	answer call call_read call_start capture client client_io fair stream \
 	config config_check config_keys config_parse config_print config_value nearest units \
 	core core_life core_reload core_seal \
-	request peers sched server drain methods_admin methods_call methods_profile methods_status doctor doctor_host jail pool pool_generation pool_plan pool_stats \
-	log log_line metrics metrics_print prom status_report \
+	request peers sched server drain methods_admin methods_call methods_profile methods_status doctor doctor_host jail pool pool_generation pool_refill pool_plan pool_stats \
+	call_log core_filter log log_line metrics metrics_print prom status_report \
 	audit audit_client audit_fill audit_line audit_log audit_scan audit_seal audit_take drop \
-	session methods_session \
+	session session_call methods_session \
 	jail_setup keeper_client methods receipt trial verdict zygote))
 # What describes a jail and names its stages; of the jail's files the supervisor takes only these.
 SPEC_SRC := jail/spec.c jail/stage.c
@@ -188,9 +187,13 @@ check-vm: tests ## the same under other kernels with unified cgroup v2, in QEMU
 	$(Q)tests/run.sh vm
 check-link: all ## what each binary must not be linked with
 	$(Q)tools/lint/check-link $(B)
-check-asan: ## unit tests under AddressSanitizer and UBSan
-	$(Q)$(MAKE) --no-print-directory B=$(B)/asan SANITIZE=address,undefined unit
-	$(Q)B=$(B)/asan tests/run.sh unit
+check-asan: all ## unit tests, and whole calls over a daemon, under AddressSanitizer and UBSan
+	$(Q)tests/run.sh asan
+# The zygote as it is: a jail's filter has no room for a sanitizer's system calls. Profiles are looked for beside the build directory.
+.PHONY: asan
+asan: all
+	$(Q)$(MAKE) --no-print-directory B=$(B)/asan SANITIZE=address,undefined unit $(B)/asan/brig $(B)/asan/brigd
+	$(Q)cp $(B)/brig-zygote $(B)/asan/ && ln -sfn ../profiles $(B)/profiles
 check-clang: ## everything compiles clean with clang too
 	$(Q)$(MAKE) --no-print-directory B=$(B)/clang CC=clang tests
 
@@ -247,11 +250,12 @@ install: all ## into DESTDIR and PREFIX
 	ln -sfn ../lib/brig/bin/brigd $(BINDIR)/brigd
 	ln -sfn ../../lib/brig/profiles $(SHARE)/brig/profiles
 	install -D -m 644 dist/brigd.conf $(SHARE)/doc/brig/brigd.conf
+	install -D -m 644 dist/brig.bash $(SHARE)/bash-completion/completions/brig
 	install -d -m 755 $(UNITS) && sed 's|@LIBDIR@|$(PREFIX)/lib/brig|' dist/brigd.service >$(UNITS)/brigd.service && chmod 644 $(UNITS)/brigd.service
 	$(foreach m,$(MAN_SRC),install -D -m 644 $(m) $(call man_path,$(m));)
 uninstall: ## what install put there
 	rm -rf $(LIBDIR)
-	rm -f $(BINDIR)/brig $(BINDIR)/brigd $(SHARE)/brig/profiles $(SHARE)/doc/brig/brigd.conf $(UNITS)/brigd.service $(foreach m,$(MAN_SRC),$(call man_path,$(m)))
+	rm -f $(BINDIR)/brig $(BINDIR)/brigd $(SHARE)/brig/profiles $(SHARE)/doc/brig/brigd.conf $(SHARE)/bash-completion/completions/brig $(UNITS)/brigd.service $(foreach m,$(MAN_SRC),$(call man_path,$(m)))
 	-rmdir $(SHARE)/brig $(SHARE)/doc/brig
 clean: ## remove build/
 	rm -rf $(B)

@@ -16,6 +16,7 @@
 /* Known, and not for whoever asked (supervisor/request.h). */
 #define RPC_AUTHORITY "-32001"
 #define RPC_SESSION   "-32003"
+#define RPC_SETUP     "-32004"
 
 static const char *g_progress; /* what takes its time */
 static bool g_progress_shown;
@@ -58,6 +59,8 @@ static void call_sort_error(struct call *c, const char *line, size_t len)
 		c->outcome = OUTCOME_DENIED;
 	else if (value_is(line, len, "error.code", RPC_SESSION))
 		c->outcome = OUTCOME_INVALID_ARGUMENTS;
+	else if (value_is(line, len, "error.code", RPC_SETUP))
+		c->outcome = OUTCOME_SETUP_FAILED;
 	else if (json_find(line, len, "error.data.retry_after_ms", &start, &n, NULL))
 		c->outcome = OUTCOME_BUSY;
 }

@@ -119,7 +119,7 @@ static int verify(const struct show *s, const struct options *opt, struct err *e
 {
 	const struct timespec wait = { .tv_nsec = LIVE_WAIT_MS * 1000000L };
 	struct verify_files files = { 0 };
-	struct verify v;
+	struct verify v = { 0 };
 	int r;
 
 	for (int try = 1;; try++) {

@@ -1,6 +1,7 @@
 /* brig doctor: what this host can enforce, as the supervisor found it (supervisor/doctor.h draws the object). */
 #include "agent/call.h"
 #include "agent/cmd.h"
+#include "agent/doctor_processes.h"
 #include "agent/show.h"
 #include "agent/stop.h"
 #include "agent/text.h"
@@ -8,6 +9,8 @@
 #include <string.h>
 
 #define TABLE_WIDTH 80
+/* Half a kilobyte for each of at most 32. */
+#define PROCESSES_JSON_MAX (64u << 10)
 #define NAME_WIDTH  20
 #define STATE_WIDTH 10
 
@@ -76,6 +79,25 @@ static void list_show(const struct show *s, const struct call *c, const char *li
 	}
 }
 
+/* The object as the supervisor sent it, and what we saw of its processes as its last member. */
+static void json_show(const struct show *s, const struct call *c)
+{
+	struct jbuf b;
+
+	jbuf_init(&b, c->result_len + PROCESSES_JSON_MAX);
+	if (processes_count(c) > 0) {
+		jbuf_raw(&b, c->result, c->result_len - 1);
+		jbuf_text(&b, ",\"processes\":");
+		processes_print(c, &b);
+		jbuf_text(&b, "}");
+	}
+	if (b.len > 0)
+		fprintf(s->out, "%.*s\n", (int)b.len, b.data);
+	else
+		fprintf(s->out, "%.*s\n", (int)c->result_len, c->result);
+	jbuf_done(&b);
+}
+
 static int report_show(const struct show *s, const struct call *c)
 {
 	_cleanup_free_ char *verdict = text_find(c->result, c->result_len, "verdict", NULL);
@@ -83,10 +105,12 @@ static int report_show(const struct show *s, const struct call *c)
 
 	stop_release();
 	if (s->json) {
-		fprintf(s->out, "%.*s\n", (int)c->result_len, c->result);
+		json_show(s, c);
 	} else {
 		list_show(s, c, "layers", "protections of a call");
 		list_show(s, c, "host", "this host");
+		if (processes_count(c) > 0)
+			processes_show(s, c);
 		fputc('\n', s->out);
 		wrap_show(s->out, summary ?: "no verdict", 0);
 	}

@@ -31,8 +31,8 @@ static void sessions_show(const struct show *s, const struct call *c)
 	static const struct table_column columns[] = {
 		{ "SESSION", "session", 32, TABLE_TEXT }, { "PROFILE", "profile", 9, TABLE_TEXT },
 		{ "JAIL", "jail", 7, TABLE_TEXT },	  { "STATE", "state", 5, TABLE_TEXT },
-		{ "CALLS", "calls", 6, TABLE_NUMBER },	  { "AGE", "age_ms", 6, TABLE_TIME },
-		{ "IDLE", "idle_ms", 6, TABLE_TIME },	  { 0 },
+		{ "CALLS", "calls", 6, TABLE_NUMBER },	  { "IDLE", "idle_ms", 6, TABLE_TIME },
+		{ 0 },
 	};
 
 	if (table_show(s->out, c->result, c->result_len, "sessions", columns) == 0)

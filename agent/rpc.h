@@ -15,10 +15,10 @@ struct rpc_wait {
 };
 
 /* Sends len bytes (the new line included) and returns the first line that carries the id 1, without its new line,
- * malloc'd; an error with the id null is ours too, for nothing else was asked. Lines without an id are notifications. Both directions at once, so that a large
- * request and an early answer cannot wait for each other.
- * -ECANCELED: stop_fd; -ETIMEDOUT: answer_ms; -EPIPE: the other side ended; -EPROTO: no answer of the protocol, or longer than
- * LIMIT_FRAME_BYTES. */
+ * malloc'd; an error with the id null is ours too, for nothing else was asked. Lines without an id are notifications.
+ * Both directions at once, so that a large request and an early answer cannot wait for each other.
+ * -ECANCELED: stop_fd; -ETIMEDOUT: answer_ms; -EPIPE: the other side ended; -EPROTO: no answer of the protocol, or
+ * longer than LIMIT_ANSWER_BYTES. */
 int rpc_call(int sock, const char *request, size_t len, const struct rpc_wait *wait, char **ret_line, size_t *ret_len,
 	struct err *err);
 

@@ -29,6 +29,8 @@ INT_END = 10 ** INT_DIGITS_MAX
 # A traceback names this file; a name in <> would stop linecache from asking __loader__.
 FILE = "tool.py"
 NAME = "tool"
+# Bodies of a session whose text is kept for tracebacks: they may be a megabyte each, and it is the session's memory.
+SOURCES_KEPT = 8
 
 FUNCTIONS = """
     __build_class__ abs aiter all anext any ascii bin callable chr delattr divmod format getattr hasattr hash hex
@@ -51,11 +53,14 @@ parents = frozenset()
 tool_builtins = None
 first_stdout = None
 first_stderr = None
-# The body that runs: its name in tracebacks, its text. A session has had others, whose functions may still be called.
+# The body that runs: its name in tracebacks, and texts by such names. A session has had others, whose functions may still be called.
 file = FILE
 sources = {}
 bodies = 0
 loop = None
+# A thread that waits for Python's lock looks for it so often; between a session's calls nobody gives it away.
+IDLE_INTERVAL = 0.25
+interval = sys.getswitchinterval()
 
 
 class ToolError(Exception):
@@ -155,11 +160,15 @@ def refusal(name, fromlist, level):
 
 def prepare(body, args, seed):
     """Bytes of the body, of the arguments, 32 random bytes -> code, namespace, keyword arguments."""
+    if session:
+        sys.setswitchinterval(interval)
     module = kept_module() or new_module(seed)
     kwargs = arguments(args)
     source = unfence(source_text(body))
     code = compiled(source)
     sources[file] = source
+    if len(sources) > SOURCES_KEPT:
+        del sources[next(iter(sources))]
     space = module.__dict__
     space["__builtins__"] = tool_builtins
     # linecache, traceback and inspect ask the loader; a dict's own get() gives them no frame of ours.
@@ -424,6 +433,10 @@ def plain_key(key):
 
 def finish():
     """What the tool wrote into a stream of its own making and did not flush."""
+    global interval
+    if session:
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(IDLE_INTERVAL)
     for stream, first in ((sys.stdout, first_stdout), (sys.stderr, first_stderr)):
         if stream is not first and stream is not None:
             try:
@@ -517,7 +530,7 @@ def tool_frames(error):
     found = []
     step = traceback_of(error)
     while step is not None:
-        if step.tb_frame.f_code.co_filename in sources:
+        if is_body(step.tb_frame.f_code.co_filename):
             found.append(step)
         step = step.tb_next
     if not found:
@@ -531,8 +544,12 @@ def tool_frames(error):
     return (text, inner[0].tb_lineno, column_of(inner[0])) if inner else (text, None, None)
 
 
+def is_body(filename):
+    return filename == FILE or filename.startswith(NAME + "-")
+
+
 def source_of(step):
-    return sources[step.tb_frame.f_code.co_filename].split("\n")
+    return sources.get(step.tb_frame.f_code.co_filename, "").split("\n")
 
 
 def frame_text(step):

@@ -155,7 +155,8 @@ static void cause_of(const struct call *c, struct cause *out)
 		break;
 	case OUTCOME_INTERNAL_ERROR:
 		snprintf(out->what, sizeof(out->what), "the supervisor failed: %s", c->why.detail);
-		snprintf(out->hint, sizeof(out->hint), "this is not the tool's fault; try again, and report it if it stays");
+		snprintf(out->hint, sizeof(out->hint), "%s",
+			 c->why.hint[0] ? c->why.hint : "this is not the tool's fault; try again, and report it if it stays");
 		break;
 	default:
 		cause_limit(c, out);

@@ -186,7 +186,7 @@ static void on_keeper(struct audit *a)
 	_cleanup_close_ int fd = -1;
 	int r = fd_recv(a->keeper_fd, &msg, sizeof(msg), &fd, 1, NULL, MSG_DONTWAIT);
 
-	if (r == -EAGAIN)
+	if (r == -EAGAIN || r == -ECONNRESET) /* reset: it ended with a message of ours unread; its last one comes after that */
 		return;
 	if (r <= 0 || msg.magic != AUDIT_CTL_MAGIC) {
 		a->keeper_fd = fd_close(a->keeper_fd);

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 /* A call that waits for the log so long is refused: longer than the keeper ever pauses before it starts another audit process. */
 #define WORD_MAX_MS 10000
@@ -31,6 +32,7 @@ struct audit_entry {
 struct audit_client {
 	struct core *core;
 	int fd; /* -1: no audit process that we know of */
+	pid_t pid;
 	struct event *read_ev, *write_ev, *again_ev;
 	TAILQ_HEAD(, audit_entry) entries; /* not acknowledged, in the order of their numbers */
 	struct audit_entry *unsent;        /* the first that is not in the socket; NULL: all are */
@@ -76,8 +78,9 @@ static void push(struct audit_client *ac)
 			(void)event_add(ac->write_ev, NULL);
 			return;
 		}
-		if (n < 0) { /* on_again() asks the keeper for another */
-			disconnect(ac);
+		if (n < 0) {
+			/* What it said last is still in the socket, before the end that on_readable() then finds. */
+			(void)shutdown(ac->fd, SHUT_RDWR);
 			return;
 		}
 		ac->slow = false;
@@ -189,6 +192,9 @@ static void on_readable(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 
 		if (r == -EAGAIN)
 			return;
+		/* It died with records unread. The kernel tells that once, and first; its last words come after. */
+		if (r == -ECONNRESET)
+			continue;
 		if (r <= 0 || ack.magic != AUDIT_MAGIC || !is_sent(ac, ack.number)) {
 			disconnect(ac);
 			return;
@@ -212,6 +218,7 @@ static void connect_again(struct audit_client *ac)
 	if (keeper_ask(core->boot->keeper_fd, &msg, -1, &reply, &fd, 1, NULL) < 0 || fd < 0)
 		return;
 	ac->fd = fd;
+	ac->pid = reply.pid;
 	ac->read_ev = event_new(core->base, fd, EV_READ | EV_PERSIST, on_readable, ac);
 	ac->write_ev = event_new(core->base, fd, EV_WRITE, on_writable, ac);
 	if (!ac->read_ev || !ac->write_ev || event_add(ac->read_ev, NULL) < 0) {
@@ -294,7 +301,15 @@ void audit_client_close(struct core *core)
 	free(ac);
 }
 
-/* A new record. NULL: the log is away for too long, or no memory; *err says so. */
+/* Connected and silent: stopped, or held by its disk. What it does not take, we would have to keep. */
+static bool is_silent(const struct audit_client *ac)
+{
+	const struct audit_entry *oldest = TAILQ_FIRST(&ac->entries);
+
+	return oldest && core_now_ns() - oldest->since_ns > WORD_MAX_MS * 1000000ull;
+}
+
+/* A new record. NULL: the log is away or silent for too long, or no memory; *err says so. */
 static struct audit_entry *entry_new(const struct audit_client *ac, struct err *err)
 {
 	struct audit_entry *e;
@@ -302,6 +317,15 @@ static struct audit_entry *entry_new(const struct audit_client *ac, struct err *
 	if (ac->fd < 0 && core_now_ns() - ac->lost_ns > WORD_MAX_MS * 1000000ull) {
 		err_set(err, ERR_HOST, ECONNREFUSED, "audit", "the audit process does not run, so nothing may");
 		err_hint(err, "look at brigd's own messages; it tries to start it again");
+		return NULL;
+	}
+	if (is_silent(ac) && ac->err && ac->err != ETIMEDOUT) {
+		refused_err(ac->err, err); /* since then it took nothing: that is still why */
+		return NULL;
+	}
+	if (is_silent(ac)) {
+		err_set(err, ERR_HOST, ETIMEDOUT, "audit", "the audit log took nothing for more than %d s", WORD_MAX_MS / 1000);
+		err_hint(err, "look at the disk that holds it (state_dir of brigd.conf) and at brigd's own messages");
 		return NULL;
 	}
 	e = calloc(1, sizeof(*e));
@@ -386,6 +410,7 @@ void audit_client_health(const struct core *core, struct audit_health *ret)
 	if (!ac)
 		return;
 	ret->connected = ac->fd >= 0;
+	ret->pid = ac->fd >= 0 ? ac->pid : 0;
 	ret->err = ac->err;
 	ret->waiting = ac->waiting;
 	ret->written = ac->written;

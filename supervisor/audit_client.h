@@ -26,6 +26,7 @@ int audit_note(struct core *core, enum audit_kind kind, uid_t uid, pid_t pid, co
 struct audit_health {
 	bool kept;          /* there is a log */
 	bool connected;
+	pid_t pid;          /* of the audit process while connected, else 0; for people to look at */
 	int err;            /* of the last refusal, 0 once a record is acknowledged again */
 	unsigned waiting;   /* records that are not acknowledged */
 	uint64_t written, refused; /* since core started */

@@ -47,7 +47,7 @@ struct audit_log {
 	int err, sync_err;      /* errno of the last try while it fails, else 0 */
 };
 int audit_log_open(struct audit_log *log, int fd);
-/* Disk space for `more` bytes beyond all lines in `out`. 0 or -errno. */
+/* Disk space for `more` bytes beyond all lines in `out`. 0 or -errno (ENOENT: the file was removed). */
 int audit_log_reserve(struct audit_log *log, uint64_t more);
 /* Writes what is in `out`; what does not go stays for the next try. 0 or -errno. */
 int audit_log_write(struct audit_log *log);

@@ -25,13 +25,24 @@ int audit_log_open(struct audit_log *log, int fd)
 	return 0;
 }
 
+/* Somebody removed the file: what we write now nobody finds again. */
+static int still_there(struct audit_log *log)
+{
+	struct stat st;
+
+	if (fstat(log->fd, &st) < 0)
+		return -errno;
+	log->size = (uint64_t)st.st_size;
+	return st.st_nlink > 0 ? 0 : -ENOENT;
+}
+
 int audit_log_reserve(struct audit_log *log, uint64_t more)
 {
 	uint64_t end = log->size + (log->out.len - log->out_sent) + more;
-	int r = 0;
+	int r = still_there(log);
 
-	if (log->cannot_reserve || end <= log->reserved)
-		return 0;
+	if (r < 0 || log->cannot_reserve || end <= log->reserved)
+		return r;
 	for (uint64_t step = RESERVE_STEP;; step = 0) {
 		do
 			r = fallocate(log->fd, FALLOC_FL_KEEP_SIZE, (off_t)log->size, (off_t)(end + step - log->size)) < 0 ? -errno : 0;
@@ -43,17 +54,6 @@ int audit_log_reserve(struct audit_log *log, uint64_t more)
 	}
 	log->cannot_reserve = r == -EOPNOTSUPP || r == -ENOSYS;
 	return log->cannot_reserve ? 0 : r;
-}
-
-/* Somebody removed the file: what we write now nobody finds again. */
-static int still_there(struct audit_log *log)
-{
-	struct stat st;
-
-	if (fstat(log->fd, &st) < 0)
-		return -errno;
-	log->size = (uint64_t)st.st_size;
-	return st.st_nlink > 0 ? 0 : -ENOENT;
 }
 
 static int write_out(struct audit_log *log)

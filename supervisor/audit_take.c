@@ -122,7 +122,8 @@ static bool take_batch(struct audit *a, bool *ret_more)
 	*ret_more = true;
 	for (unsigned i = 0; i < BATCH; i++) {
 		ssize_t n = recv(a->core_fd, &r, sizeof(r), MSG_DONTWAIT | MSG_TRUNC);
-		if (n < 0 && errno == EINTR)
+		/* A core that died with answers unread: the kernel tells that once, and first; its last records come after. */
+		if (n < 0 && (errno == EINTR || errno == ECONNRESET))
 			continue;
 		if (n <= 0) {
 			*ret_more = false;

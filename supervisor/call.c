@@ -2,6 +2,7 @@
 
 #include "jail/base/fd.h"
 #include "supervisor/audit_client.h"
+#include "supervisor/call_log.h"
 #include "supervisor/peers.h"
 #include "supervisor/metrics.h"
 #include "supervisor/pool.h"
@@ -103,6 +104,7 @@ static void call_answer(struct call *c)
 	c->outcome = verdict_of(&c->ev);
 	session_call_ended(c->session, c);
 	metrics_call(c);
+	call_log_end(c);
 	audit_end(c);
 	sched_done(c);
 	if (c->stream)
@@ -418,6 +420,8 @@ void call_cancel(struct call *c)
 
 void call_cancel_why(struct call *c, const struct err *why)
 {
+	if (c->state == CALL_KILLED) /* it ends for a reason of its own */
+		return;
 	c->why = *why;
 	call_cancel(c);
 }

@@ -19,7 +19,7 @@ static void refuse_draining(struct call *c)
 {
 	struct err why;
 
-	err_set(&why, ERR_HOST, EBUSY, "core", "draining: the supervisor takes no new calls for now");
+	err_set(&why, ERR_HOST, EBUSY, "draining", "draining: the supervisor takes no new calls for now");
 	err_hint(&why, "nothing of it ran; ask again when it takes calls again, or has been started anew");
 	call_refuse_busy(c, &why, DRAIN_RETRY_MS);
 }

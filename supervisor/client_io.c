@@ -138,27 +138,36 @@ static void in_refused(struct client *cl, int r)
 	line_skip(cl);
 }
 
+/* Past the rest of a line that was refused, if it ends in there. */
+static void skip_to_line(struct client *cl, const char **bytes, size_t *len)
+{
+	const char *end = cl->skipping ? memchr(*bytes, '\n', *len) : NULL;
+
+	if (!end)
+		return;
+	cl->skipping = false;
+	*len -= (size_t)(end + 1 - *bytes);
+	*bytes = end + 1;
+}
+
 static void in_add(struct client *cl, const char *bytes, size_t len)
 {
 	int r;
 
-	if (cl->skipping) {
-		const char *end = memchr(bytes, '\n', len);
-
-		if (!end)
-			return;
-		cl->skipping = false;
-		len -= (size_t)(end + 1 - bytes);
-		bytes = end + 1;
-	}
+	skip_to_line(cl, &bytes, &len);
+	if (cl->skipping)
+		return;
 	r = in_reserve(cl, len);
 	if (r < 0) {
 		in_refused(cl, r);
-		/* What follows the refused line in this very chunk is not lost. */
-		const char *end = memchr(bytes, '\n', len);
-		if (end)
-			in_add(cl, end, len - (size_t)(end - bytes));
-		return;
+		/* What follows the refused line in this very chunk is not lost. Once: where that is refused, too, no memory is left at all. */
+		skip_to_line(cl, &bytes, &len);
+		if (cl->skipping)
+			return;
+		if (in_reserve(cl, len) < 0) {
+			line_skip(cl);
+			return;
+		}
 	}
 	memcpy(cl->in + cl->in_len, bytes, len);
 	cl->in_len += len;
@@ -168,10 +177,11 @@ static void in_add(struct client *cl, const char *bytes, size_t len)
  * Without a line end, what a client said last is a line all the same. */
 static char *line_end(struct client *cl)
 {
-	char *at = cl->in + cl->in_at, *end;
+	char *at, *end;
 
-	if (cl->in_len == 0)
+	if (cl->in_len == 0) /* and there may be no buffer */
 		return NULL;
+	at = cl->in + cl->in_at;
 	end = memchr(at + cl->scanned, '\n', cl->in_len - cl->scanned);
 	if (end || cl->ended)
 		return end ? end : at + cl->in_len;

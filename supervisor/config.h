@@ -75,7 +75,8 @@ struct config {
 	uint32_t warm;                  /* private supervisor: --warm N */
 };
 
-/* What holds without a file. For root /run/brig and /var/lib/brig; for others below XDG_RUNTIME_DIR and XDG_STATE_HOME;
+/* What holds without a file. Places that cannot be told are "", which config_read() refuses where the file names none.
+ * For root /run/brig and /var/lib/brig; for others below XDG_RUNTIME_DIR and XDG_STATE_HOME;
  * BRIG_STATE, where set, replaces both. */
 int config_defaults(struct config *ret, struct err *err);
 

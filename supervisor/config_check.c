@@ -92,10 +92,24 @@ static int check_numbers(const struct check *k)
 	return 0;
 }
 
+static int check_places(const struct check *k)
+{
+	const char *key = !k->config->run_dir[0] ? "run_dir" : "state_dir";
+
+	if (k->config->run_dir[0] && k->config->state_dir[0])
+		return 0;
+	refuse(k, key, "there is no default place for it: XDG_RUNTIME_DIR or HOME is not set");
+	err_hint(k->err, "set %s in brigd.conf, or BRIG_STATE to a directory of yours", key);
+	return -EINVAL;
+}
+
 int config_check(const struct config *c, const struct config_origin *origin, struct err *err)
 {
 	struct check k = { c, origin, err };
-	int r = check_users(&k);
+	int r = check_places(&k);
+
+	if (r == 0)
+		r = check_users(&k);
 
 	if (r == 0)
 		r = check_numbers(&k);

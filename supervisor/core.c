@@ -2,7 +2,9 @@
 
 #include "supervisor/audit_client.h"
 #include "supervisor/call.h"
+#include "supervisor/core_filter.h"
 #include "supervisor/core_seal.h"
+#include "supervisor/doctor.h"
 #include "supervisor/drain.h"
 #include "supervisor/drop.h"
 #include "supervisor/jail.h"
@@ -78,14 +80,21 @@ static int become_core(const struct core_boot *boot)
 	/* The change of credentials cleared what the keeper had set; a keeper that died since shows as a closed keeper_fd. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		return die("PDEATHSIG");
+	doctor_probe(); /* sees more of the host than we shall from here on */
 	errno = -core_seal();
-	return errno ? die("landlock") : 0;
+	if (errno)
+		return die("landlock");
+	if (core_filter(&err) == 0)
+		return 0;
+	log_err(LOG_CRIT, "core_failed", LOG_NONE, &err);
+	return 70;
 }
 
 static void free_all(struct core *core)
 {
 	struct zygote *z;
 
+	pool_close(core);
 	while ((z = LIST_FIRST(&core->zygotes)))
 		zygote_free(z);
 	core_life_close(core);
@@ -110,6 +119,19 @@ static void on_keeper(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 		event_base_loopexit(core->base, NULL);
 }
 
+/* libevent counts a timer from the time at which its loop last woke up; limits count from now. */
+static struct event_base *base_new(void)
+{
+	struct event_config *cfg = event_config_new();
+	struct event_base *base = NULL;
+
+	if (cfg && event_config_set_flag(cfg, EVENT_BASE_FLAG_NO_CACHE_TIME) == 0)
+		base = event_base_new_with_config(cfg);
+	if (cfg)
+		event_config_free(cfg);
+	return base;
+}
+
 int core_main(struct core_boot *boot)
 {
 	struct core core = { .boot = boot, .next_seq = 1, .next_gen = boot->next_gen, .started_ns = core_now_ns() };
@@ -120,12 +142,14 @@ int core_main(struct core_boot *boot)
 	prctl(PR_SET_NAME, "brigd: core", 0, 0, 0);
 	log_process("core");
 	signal(SIGPIPE, SIG_IGN);
+	if (boot->client_fd < 0)
+		server_files_raise(&boot->config);
 	r = become_core(boot);
 	if (r)
 		return r;
 	if (keeper_client_open(boot->keeper_fd) < 0)
 		return die("keeper socket");
-	core.base = event_base_new();
+	core.base = base_new();
 	core.profiles = profile_cache_new(boot->profiles);
 	core.metrics = metrics_new(boot->restarts);
 	if (core.profiles && boot->client_fd < 0 && !boot->checked && profile_cache_fill(core.profiles, &err) < 0) {

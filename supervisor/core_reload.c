@@ -1,4 +1,5 @@
 /* A reload's second half: core parses all that the keeper read, and works with all of it or with none. */
+#include "supervisor/audit_client.h"
 #include "supervisor/core_state.h"
 
 #include "supervisor/keeper_client.h"
@@ -6,6 +7,7 @@
 #include "supervisor/log.h"
 #include "supervisor/pool.h"
 #include "supervisor/profile_cache.h"
+#include "supervisor/server.h"
 
 #include <string.h>
 
@@ -45,6 +47,12 @@ static void tell(struct core *core, enum keeper_kind kind)
 	(void)keeper_ask(core->boot->keeper_fd, &msg, -1, &reply, NULL, 0, NULL);
 }
 
+/* What came of it, whoever asked. */
+static void note(struct core *core, const char *text)
+{
+	(void)audit_note(core, AUDIT_RELOAD, getuid(), getpid(), NULL, NULL, text);
+}
+
 int core_reload(struct core *core, struct err *err)
 {
 	if (core->boot->agent_fd < 0) {
@@ -64,10 +72,13 @@ int core_reload(struct core *core, struct err *err)
 		struct err told = *err;
 		(void)err_wrap(&told, "reload refused, nothing has changed");
 		log_err(LOG_ERR, "reload_refused", LOG_NONE, &told);
+		note(core, told.detail);
 		return r;
 	}
+	note(core, "taken");
 	log_level_set((int)core->boot->config.log_level);
 	log_event(LOG_NOTICE, "reloaded", LOG_NONE, "configuration and profiles are those of now");
+	server_config_changed(core);
 	pool_profiles_changed(core);
 	return 0;
 }

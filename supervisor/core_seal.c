@@ -46,9 +46,16 @@ static int rule_add(int ruleset, const char *path)
 	return syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0 ? -errno : 0;
 }
 
-int seal_files(const char *const *readable, size_t count)
+int seal_abi(void)
 {
 	int abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+
+	return abi > 0 ? abi : 0;
+}
+
+int seal_files(const char *const *readable, size_t count)
+{
+	int abi = seal_abi();
 	struct seal_attr attr;
 
 	if (abi < 1)
@@ -63,6 +70,13 @@ int seal_files(const char *const *readable, size_t count)
 			return r;
 	}
 	return syscall(SYS_landlock_restrict_self, ruleset, 0) < 0 ? -errno : 0;
+}
+
+bool core_seal_holds(void)
+{
+	_cleanup_close_ int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 && errno == EACCES;
 }
 
 int core_seal(void)

@@ -3,11 +3,16 @@
 #ifndef BRIG_SUPERVISOR_CORE_SEAL_H
 #define BRIG_SUPERVISOR_CORE_SEAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Reads below these directories only, writes nowhere, no TCP, no abstract socket or signal outward. Open descriptors stay. */
 int seal_files(const char *const *readable, size_t count);
 /* Core's: /proc, /sys and /usr. */
 int core_seal(void);
+/* The kernel's Landlock ABI; 0: it has none. */
+int seal_abi(void);
+/* An attempt that core's seal must refuse: to read the root directory, which everybody else may. */
+bool core_seal_holds(void);
 
 #endif

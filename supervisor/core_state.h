@@ -19,6 +19,7 @@ struct client;
 struct drain_waiter;
 struct sched;
 struct session;
+struct trial;
 
 struct core {
 	struct core_boot *boot;
@@ -32,6 +33,7 @@ struct core {
 	LIST_HEAD(, jail) jails;
 	LIST_HEAD(, call) calls;
 	LIST_HEAD(, session) sessions;
+	LIST_HEAD(, trial) trials;        /* doctor's jails: trial.c */
 	struct sched *sched;
 	struct pools *pools;
 	uint64_t slots_used;             /* bit k: slot k has a cgroup or a process */

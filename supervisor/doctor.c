@@ -6,7 +6,7 @@
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
+#include <unistd.h>
 
 #define FACTS_MAX 16
 
@@ -133,29 +133,37 @@ static unsigned layers_add(struct jbuf *out, const struct core_boot *boot, const
 	return degraded;
 }
 
-/* The separation of who may ask from who may approve holds only between two ids. */
-static void authority_add(struct jbuf *out, const struct core_boot *boot)
+/* Uid 0 may become the supervisor whatever id that runs under; and a private one was started by its client. */
+static bool may_approve(const struct core_boot *boot, uid_t peer, uid_t own)
 {
-	struct ucred peer;
-	socklen_t len = sizeof(peer);
+	const struct config_socket *admin = &boot->config.admin;
+
+	if (peer == 0 || peer == own)
+		return true;
+	for (uint32_t i = 0; boot->client_fd < 0 && i < admin->uid_count; i++)
+		if (admin->uids[i] == peer)
+			return true;
+	return boot->client_fd < 0 && admin->any_uid;
+}
+
+/* The separation of who may ask from who may approve holds only between two ids. */
+static void authority_add(struct jbuf *out, const struct core_boot *boot, const struct doctor_input *in)
+{
 	uid_t own = boot->as_root ? boot->uid : getuid();
 	char detail[200];
 
-	if (boot->client_fd < 0 || getsockopt(boot->client_fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+	if (!in->peer_known)
 		return entry_add(out, false, "authority", "unknown", "the client's id cannot be read", NULL);
-	/* Uid 0 may become the supervisor whatever id that runs under; and a private one was started by its client. */
-	if (peer.uid != own && peer.uid != 0) {
-		snprintf(detail, sizeof(detail), "client uid %u, supervisor uid %u: who asks cannot approve", peer.uid,
-			own);
+	if (!may_approve(boot, in->peer, own)) {
+		snprintf(detail, sizeof(detail), "client uid %u, supervisor uid %u: who asks cannot approve", in->peer, own);
 		return entry_add(out, false, "authority", "ok", detail, NULL);
 	}
-	snprintf(detail, sizeof(detail),
-		"client uid %u could act as the supervisor (uid %u): who asks could also approve", peer.uid, own);
-	entry_add(out, false, "authority", "warn", detail,
-		"run brigd under a uid of its own, and the agent under another");
+	snprintf(detail, sizeof(detail), "client uid %u could act as the supervisor (uid %u)%s: who asks could also approve",
+		 in->peer, own, boot->client_fd < 0 ? " or use its admin.sock" : "");
+	entry_add(out, false, "authority", "warn", detail, "run brigd under a uid of its own, and the agent under another");
 }
 
-static void host_add(struct jbuf *out, const struct core_boot *boot)
+static void host_add(struct jbuf *out, const struct core_boot *boot, const struct doctor_input *in)
 {
 	for (unsigned i = 0; i < g_probe.count; i++) {
 		const struct fact *f = &g_probe.facts[i];
@@ -164,7 +172,7 @@ static void host_add(struct jbuf *out, const struct core_boot *boot)
 		entry_add(out, i == 0, f->name, cgroup ? "warn" : fact_states[f->state],
 			cgroup ? boot->cgroup_why : f->detail, cgroup ? boot->cgroup_fix : f->fix);
 	}
-	authority_add(out, boot);
+	authority_add(out, boot, in);
 }
 
 static void verdict_add(
@@ -200,25 +208,28 @@ void doctor_probe(void)
 	g_probe.done = true;
 }
 
-int doctor_build(struct jbuf *out, const struct core_boot *boot, const char *receipt_json,
-	const char *setup_error_layer, const char *setup_error_text)
+int doctor_build(struct jbuf *out, const struct core_boot *boot, const struct doctor_input *in)
 {
-	cJSON *receipt = receipt_json ? cJSON_Parse(receipt_json) : NULL;
+	cJSON *receipt = in->receipt_json ? cJSON_Parse(in->receipt_json) : NULL;
 	unsigned degraded;
 
-	if (receipt_json && !cJSON_IsObject(receipt)) {
+	if (in->receipt_json && !cJSON_IsObject(receipt)) {
 		cJSON_Delete(receipt);
 		return -EINVAL;
 	}
 	doctor_probe();
 	jbuf_text(out, "{\"layers\":[");
-	degraded = layers_add(out, boot, receipt, setup_error_layer, setup_error_text);
+	degraded = layers_add(out, boot, receipt, in->error_layer, in->error_text);
 	jbuf_text(out, "],\"host\":[");
-	host_add(out, boot);
+	host_add(out, boot, in);
 	jbuf_text(out, "]");
-	verdict_add(out, receipt, degraded, setup_error_layer, setup_error_text);
+	verdict_add(out, receipt, degraded, in->error_layer, in->error_text);
 	jbuf_text(out, ",\"receipt\":");
-	jbuf_text(out, receipt ? receipt_json : "null");
+	jbuf_text(out, receipt ? in->receipt_json : "null");
+	if (in->supervisor) {
+		jbuf_text(out, ",\"supervisor\":");
+		jbuf_text(out, in->supervisor);
+	}
 	jbuf_text(out, "}");
 	cJSON_Delete(receipt);
 	return 0;

@@ -341,7 +341,7 @@ static int take_slot(struct jail *j, struct err *err)
 	return -EBUSY;
 }
 
-static struct jail *jail_new(struct zygote *z, jail_fn fn, void *arg)
+static struct jail *jail_new(struct zygote *z)
 {
 	struct jail *j = calloc(1, sizeof(*j));
 
@@ -349,7 +349,7 @@ static struct jail *jail_new(struct zygote *z, jail_fn fn, void *arg)
 		return NULL;
 	*j = (struct jail){ .core = z->core, .zygote = z, .seq = z->core->next_seq++, .pidfd = -1, .status_fd = -1,
 			    .listener_fd = -1, .tmp_fd = -1, .stdout_fd = -1, .stderr_fd = -1, .request_fd = -1,
-			    .result_fd = -1, .fn = fn, .arg = arg };
+			    .result_fd = -1 };
 	for (int i = 0; i < ZSPAWN_FDS; i++)
 		j->child_fds[i] = -1;
 	j->receipt.filter_digest = profile_filter_digest(z->profile);
@@ -360,7 +360,7 @@ static struct jail *jail_new(struct zygote *z, jail_fn fn, void *arg)
 
 int jail_spawn(struct zygote *z, jail_fn fn, void *arg, struct jail **ret, struct err *err)
 {
-	struct jail *j = jail_new(z, fn, arg);
+	struct jail *j = jail_new(z);
 	int r;
 
 	if (!j || !j->timer) {
@@ -387,6 +387,8 @@ int jail_spawn(struct zygote *z, jail_fn fn, void *arg, struct jail **ret, struc
 	}
 	if (z->state == ZYGOTE_READY)
 		jail_zygote_changed(z);
+	/* Not before: a zygote that died unnoticed ends it above, and its owner, who may free himself at that, waits for our answer. */
+	jail_own(j, fn, arg);
 	return 0;
 }
 

@@ -75,7 +75,7 @@ struct jail {
 /* Where an error stands that says: no room now, ask again (all slots or all zygotes are in use). */
 #define JAIL_NO_ROOM "room"
 
-/* Starts one; *ret is set before the first news comes to fn. On failure what was begun ends by itself, without news. */
+/* Starts one. News come to fn later, from the event loop. On failure what was begun ends by itself, without news. */
 int jail_spawn(struct zygote *z, jail_fn fn, void *arg, struct jail **ret, struct err *err);
 /* A parked one for this zygote, or NULL. It is the caller's from now on. */
 struct jail *jail_take_parked(struct zygote *z, jail_fn fn, void *arg);

@@ -260,6 +260,8 @@ static bool take_status(struct jail *j)
 
 	if (r == -EAGAIN)
 		return false;
+	if (r == -ECONNRESET) /* it died with a record of ours unread; why comes after that */
+		return true;
 	if (r <= 0 || rec.magic != STATUS_MAGIC) {
 		/* The end itself is told by the zygote, with the wait status. */
 		if (j->status_ev)

@@ -8,7 +8,6 @@
 
 #include <fcntl.h>
 #include <grp.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -27,16 +26,9 @@ int64_t keeper_now_ms(void)
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-static void complain(const struct err *err)
-{
-	fprintf(stderr, "brigd: %s: %s\n", err->where, err->detail);
-	if (err->hint[0])
-		fprintf(stderr, "brigd: hint: %s\n", err->hint);
-}
-
 static int failed(const struct err *err)
 {
-	complain(err);
+	log_err(LOG_CRIT, "start_failed", LOG_NONE, err);
 	return outcome_exit_status(err->code == EBUSY ? OUTCOME_BUSY : OUTCOME_SETUP_FAILED);
 }
 
@@ -91,8 +83,8 @@ static int start(struct keeper *k, struct err *err)
 	int r = signals_open(k, err);
 
 	log_process("keeper");
-	if (k->daemon)
-		log_open(k->boot->config.log_format, (int)k->boot->config.log_level, NULL);
+	/* A private supervisor has a user at its standard error, whom the answers tell the rest. */
+	log_open(k->daemon ? k->boot->config.log_format : LOG_TEXT, k->daemon ? (int)k->boot->config.log_level : LOG_CRIT, NULL);
 	/* Dead children are ours to reap even where whoever started us ignores the signal (ignored means reaped unseen). */
 	(void)sigaction(SIGCHLD, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
 	if (r == 0 && k->daemon && notify_open() < 0)
@@ -157,5 +149,6 @@ int keeper_main(struct keeper_boot *boot)
 	}
 	keeper_loop(&k);
 	finish(&k);
+	log_event(LOG_INFO, "stopped", LOG_FIELDS(LOG_NUM("status", k.status)), "brigd has ended, and left nothing behind");
 	return k.status;
 }

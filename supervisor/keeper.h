@@ -43,7 +43,7 @@ struct keeper_child {
 	int64_t started_ms;
 	int64_t again_ms;   /* a start is due then; 0: none is */
 	unsigned failures;  /* ends in a row, each soon after its start */
-	char end[40];       /* how the one before ended: "signal 9"; "": there was none */
+	char end[80];       /* how the one before ended: "signal 9"; "": there was none */
 };
 
 struct keeper {

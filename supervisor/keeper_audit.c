@@ -205,7 +205,7 @@ void keeper_audit_msg(struct keeper *k)
 	struct audit_ctl msg;
 	int r = fd_recv(k->audit.sock, &msg, sizeof(msg), NULL, 0, NULL, MSG_DONTWAIT);
 
-	if (r == -EAGAIN)
+	if (r == -EAGAIN || r == -ECONNRESET) /* reset: it died with a message of ours unread; what it said last comes after that */
 		return;
 	if (r == 1 && msg.magic == AUDIT_CTL_MAGIC && msg.kind == AUDIT_READY) {
 		k->audit_ready = msg.err == 0;

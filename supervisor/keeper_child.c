@@ -64,7 +64,10 @@ bool keeper_child_reap(struct keeper_child *c, siginfo_t *ret)
 	c->pid = 0;
 	c->pidfd = fd_close(c->pidfd);
 	c->sock = fd_close(c->sock);
-	snprintf(c->end, sizeof(c->end), "%s %d", ret->si_code == CLD_EXITED ? "exit status" : "signal", ret->si_status);
+	bool exited = ret->si_code == CLD_EXITED;
+	/* A filter of our own (core_filter.h, audit_seal.c) sends SIGSYS: a fault of ours, or an attack on that process. */
+	snprintf(c->end, sizeof(c->end), "%s %d%s", exited ? "exit status" : "signal", ret->si_status,
+		 !exited && ret->si_status == SIGSYS ? ", SIGSYS: a system call that its own filter refuses" : "");
 	return true;
 }
 

@@ -44,13 +44,13 @@ static void NORETURN core_run(const struct keeper *k, int keeper_fd)
 int keeper_core_start(struct keeper *k, struct err *err)
 {
 	_cleanup_close_ int theirs = -1;
-	int r = keeper_child_pair(&k->core, &theirs, err);
 
-	if (r < 0)
-		return r;
 	/* What audit knows this core by, among all that ever were. */
 	if (getrandom(&k->core_instance, sizeof(k->core_instance), 0) != sizeof(k->core_instance))
 		return err_set(err, ERR_HOST, EIO, "keeper", "no random number");
+	int r = keeper_child_pair(&k->core, &theirs, err);
+	if (r < 0)
+		return r;
 	k->core_instance |= 1; /* never 0 */
 	k->core_starts++;
 	/* PRIV: the child becomes an id of its own by CAP_SETUID and CAP_SETGID, which we keep for that and for the zygotes' maps. */
@@ -69,6 +69,8 @@ int keeper_core_start(struct keeper *k, struct err *err)
 
 static void core_end_private(struct keeper *k, const siginfo_t *info)
 {
+	if (info->si_code != CLD_EXITED && info->si_status == SIGSYS)
+		log_event(LOG_CRIT, "core_ended", LOG_FIELDS(LOG_STR("end", k->core.end)), "core was ended (%s)", k->core.end);
 	k->over = true;
 	if (k->status == 0)
 		k->status = info->si_code == CLD_EXITED ? info->si_status : 128 + info->si_status;

@@ -232,6 +232,7 @@ static int on_alive(struct keeper *k, struct request *q UNUSED)
 
 static int on_audit(struct keeper *k, struct request *q)
 {
+	q->reply->pid = k->audit.pid;
 	return k->audit_dir < 0 ? BROKEN : keeper_audit_pair(k, q->ret_fd, q->err);
 }
 

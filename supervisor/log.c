@@ -144,13 +144,17 @@ void log_err(int level, const char *event, const struct log_field *fields, const
 	/* The caller's fields, then the hint; more than anyone gives. */
 	struct log_field all[16];
 	size_t n = 0;
+	/* For people it stands on a line of its own. */
+	bool apart = g_log.format == LOG_TEXT && err->hint[0];
 
 	for (; fields->name && n < ARRAY_LEN(all) - 2; fields++)
 		all[n++] = *fields;
-	if (err->hint[0])
+	if (err->hint[0] && !apart)
 		all[n++] = (struct log_field)LOG_STR("hint", err->hint);
 	all[n] = (struct log_field)LOG_STR(NULL, NULL);
 	log_event(level, event, all, "%s: %s", err->where, err->detail);
+	if (apart)
+		log_event(level, event, LOG_NONE, "hint: %s", err->hint);
 }
 
 bool log_gate_pass(struct log_gate *g, int64_t now_ms, unsigned *ret_held)

@@ -42,7 +42,7 @@ void log_process(const char *name);
 int log_fd(void);
 
 void log_event(int level, const char *event, const struct log_field *fields, const char *fmt, ...) PRINTF_LIKE(4, 5);
-/* "where: detail", and the hint as a field. */
+/* "where: detail", and the hint: a field, in text a second line. */
 void log_err(int level, const char *event, const struct log_field *fields, const struct err *err);
 
 /* For what a client can cause as often as it likes: the first LOG_GATE_BURST of each LOG_GATE_MS pass. */

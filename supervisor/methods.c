@@ -9,45 +9,6 @@
 /* It is kept until the answer: room for a UUID or a URL, none for a store of bytes that no limit counts. */
 #define REQUEST_ID_MAX 256
 
-static const struct param *param_find(const struct param *params, const char *key, size_t len)
-{
-	for (; params->name; params++)
-		if (strlen(params->name) == len && memcmp(params->name, key, len) == 0)
-			return params;
-	return NULL;
-}
-
-/* A parameter that is misspelt or of the wrong type would be as good as absent: the call would run, under
- * another profile than the caller meant. */
-static bool params_fit(const struct request *rq, const struct param *params)
-{
-	struct json_member m;
-	struct err err;
-	size_t at, len;
-
-	if (!json_find(rq->line, rq->len, "params", &at, &len, NULL))
-		return true;
-	if (rq->line[at] != '{') {
-		request_refuse_params(rq, "params is not an object");
-		return false;
-	}
-	while (json_member_next(rq->line, rq->len, &at, &m)) {
-		const struct param *p = param_find(params, rq->line + m.key, m.key_len);
-
-		if (p && (!p->first || strchr(p->first, rq->line[m.value])))
-			continue;
-		if (p)
-			err_set(&err, ERR_CALLER, EINVAL, "params", "%s is not %s", p->name, p->type);
-		else
-			err_set(&err, ERR_CALLER, EINVAL, "params", "no such parameter: %.*s", m.key_len < 64 ? (int)m.key_len : 64,
-				rq->line + m.key);
-		err_hint(&err, "brig(7) lists the parameters of each method");
-		request_refuse(rq, RPC_PARAMS, &err);
-		return false;
-	}
-	return true;
-}
-
 static const struct method *const tables[] = { methods_call, methods_profile, methods_session, methods_status, methods_admin };
 
 static const struct method *method_find(const char *name, size_t len)
@@ -59,7 +20,7 @@ static const struct method *method_find(const char *name, size_t len)
 	return NULL;
 }
 
-static void method_call(const struct request *rq, const char *name, size_t len)
+static void method_call(struct request *rq, const char *name, size_t len)
 {
 	const struct method *m = method_find(name, len);
 	struct err err;
@@ -72,7 +33,9 @@ static void method_call(const struct request *rq, const char *name, size_t len)
 		err_set(&err, ERR_CALLER, EPERM, "authority", "%s is not for %s", m->name, client_socket_name(rq->client));
 		err_hint(&err, "ask the operator, who has admin.sock");
 		request_refuse(rq, RPC_AUTHORITY, &err);
-	} else if (params_fit(rq, m->params)) {
+	} else if (request_index_params(rq, m->params, &err) < 0) {
+		request_refuse(rq, RPC_PARAMS, &err);
+	} else {
 		m->fn(rq);
 	}
 }
@@ -91,15 +54,16 @@ static bool request_wrong(const struct request *rq, const char *what, const char
 static bool take_id(struct request *rq)
 {
 	static const char hint[] = "a string or a number of at most 256 bytes, another for each request that is in flight";
-	size_t start, len;
+	const char *id = rq->line + rq->rpc_id.at;
+	size_t len = rq->rpc_id.len;
 
-	if (!json_find(rq->line, rq->len, "id", &start, &len, NULL) || !strchr("\"-0123456789", rq->line[start]))
+	if (len == 0 || !strchr("\"-0123456789", *id))
 		return request_wrong(rq, "a request needs an id (a string or a number): nothing is done unanswered", hint);
 	if (len > REQUEST_ID_MAX)
 		return request_wrong(rq, "the id is too long", hint);
-	if (pending_find(rq->client, rq->line + start, len))
+	if (pending_find(rq->client, id, len))
 		return request_wrong(rq, "a request with this id is in flight on this connection: that one goes on, this one is refused", hint);
-	rq->id = rq->line + start;
+	rq->id = id;
 	rq->id_len = len;
 	return true;
 }
@@ -121,6 +85,7 @@ static bool take_request(struct client *client, const char *line, size_t len, st
 		return request_wrong(rq, "batches are not served", "send each request as a line of its own; their answers come as they are ready");
 	if (line[len] != '{')
 		return request_wrong(rq, "a request is a JSON object", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"status\"}");
+	request_index(rq);
 	return take_id(rq);
 }
 
@@ -131,8 +96,8 @@ void methods_dispatch(struct client *client, const char *line, size_t len)
 
 	if (!take_request(client, line, len, &rq))
 		return;
-	_cleanup_free_ char *version = request_string(&rq, "jsonrpc", &version_len);
-	_cleanup_free_ char *name = request_string(&rq, "method", &name_len);
+	_cleanup_free_ char *version = json_string_dup(line + rq.version.at, rq.version.len, &version_len);
+	_cleanup_free_ char *name = json_string_dup(line + rq.method.at, rq.method.len, &name_len);
 	if (!version || version_len != 3 || memcmp(version, "2.0", 3) != 0)
 		(void)request_wrong(&rq, "not a JSON-RPC 2.0 request: jsonrpc is not \"2.0\"", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"status\"}");
 	else if (!name)

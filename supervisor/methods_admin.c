@@ -1,4 +1,5 @@
 /* Methods of admin.sock: what an operator may do with the whole supervisor. */
+#include "supervisor/audit_record.h"
 #include "supervisor/drain.h"
 #include "supervisor/pool.h"
 #include "supervisor/request.h"
@@ -8,8 +9,11 @@ static void method_drain(const struct request *rq)
 	struct pending *pending;
 	struct jbuf b;
 	struct err err;
+	bool off = request_false(rq, "on");
 
-	if (request_false(rq, "params.on")) {
+	if (!request_recorded(rq, AUDIT_DRAIN, NULL, off ? "off" : "on"))
+		return;
+	if (off) {
 		if (!drain_end(rq->core)) {
 			err_set(&err, ERR_CALLER, EBUSY, "drain", "this brigd is ending already");
 			err_hint(&err, "start it again once it has ended");
@@ -18,7 +22,7 @@ static void method_drain(const struct request *rq)
 		}
 	} else {
 		core_drain(rq->core);
-		if (request_true(rq, "params.wait")) {
+		if (request_true(rq, "wait")) {
 			pending = pending_new(rq->client, rq->id, rq->id_len);
 			if (pending && drain_wait(rq->core, pending) < 0)
 				client_answer_error(rq->client, rq->id, rq->id_len, RPC_INTERNAL, "no memory", NULL, NULL);
@@ -38,6 +42,8 @@ static void method_reload(const struct request *rq)
 	struct jbuf b;
 	unsigned profiles = 0;
 
+	if (!request_recorded(rq, AUDIT_RELOAD, NULL, "asked for"))
+		return;
 	if (core_reload(rq->core, &err) < 0) {
 		request_refuse(rq, RPC_PARAMS, &err);
 		return;
@@ -46,7 +52,10 @@ static void method_reload(const struct request *rq)
 		profiles++;
 	jbuf_init(&b, ANSWER_TEXT_MAX);
 	jbuf_text(&b, "{\"config\":");
-	jbuf_cstring(&b, rq->core->boot->config.path);
+	if (rq->core->boot->config.path[0])
+		jbuf_cstring(&b, rq->core->boot->config.path);
+	else
+		jbuf_text(&b, "null");
 	jbuf_printf(&b, ",\"profiles\":%u}", profiles);
 	request_answer(rq, &b);
 	jbuf_done(&b);

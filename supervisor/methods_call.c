@@ -1,5 +1,7 @@
 /* Methods that start, show and end calls. */
+#include "supervisor/audit_record.h"
 #include "supervisor/call.h"
+#include "supervisor/call_log.h"
 #include "supervisor/metrics.h"
 #include "supervisor/request.h"
 #include "supervisor/sched.h"
@@ -19,41 +21,39 @@ static void answer_not_begun(const struct request *rq, enum outcome outcome, con
 	jbuf_done(&b);
 }
 
-/* The caller's own bytes of the arguments, proven to be an object within bounds. */
+/* The caller's own bytes of the arguments, an object within bounds; that they are JSON, and how deep, was proven with the whole line. */
 static int take_args(const struct request *rq, struct call_request *cr, struct err *err)
 {
-	size_t start, len;
-	struct json_error je;
+	struct slice v;
 
-	if (!json_find(rq->line, rq->len, "params.args", &start, &len, NULL)) {
+	if (!request_find(rq, "args", &v)) {
 		cr->args = "{}";
 		cr->args_len = 2;
 		return 0;
 	}
-	cr->args = rq->line + start;
+	size_t len = v.len;
+	cr->args = rq->line + v.at;
 	cr->args_len = len;
 	if (len > LIMIT_ARGS_BYTES)
 		return err_set(err, ERR_CALLER, E2BIG, "args", "the arguments are %zu bytes, more than the %u that a call may carry", len,
 			       LIMIT_ARGS_BYTES);
 	if (cr->args[0] != '{')
 		return err_set(err, ERR_CALLER, EINVAL, "args", "the arguments are not a JSON object");
-	if (json_check(cr->args, len, JSON_OBJECT, LIMIT_JSON_DEPTH, &je) < 0)
-		return err_set(err, ERR_CALLER, EINVAL, "args", "arguments, line %u column %u: %s", je.line, je.column, je.what);
 	return 0;
 }
 
-static bool has(const struct request *rq, const char *path)
+static bool has(const struct request *rq, const char *name)
 {
-	size_t start, len;
+	struct slice v;
 
-	return json_find(rq->line, rq->len, path, &start, &len, NULL);
+	return request_find(rq, name, &v);
 }
 
 /* A session brings its profile; another one may be named only where no jail was built for the first. */
 static int take_session_profile(const struct request *rq, const struct call_request *cr, struct profile **ret, struct err *err)
 {
 	const struct session *s = cr->session;
-	int r = has(rq, "params.profile") || has(rq, "params.profile_text") ? request_profile(rq, ret, err) : 0;
+	int r = has(rq, "profile") || has(rq, "profile_text") ? request_profile(rq, ret, err) : 0;
 
 	if (r < 0)
 		return r;
@@ -85,16 +85,17 @@ static bool call_admit(const struct request *rq, const struct call_request *cr, 
 		strcmp(limit, "calls_per_uid") == 0 ? "calls in flight" : "bytes of requests waiting", limit);
 	err_hint(&why, "nothing of it ran: send it again when one of the others has been answered");
 	metrics_busy(rq->core, limit);
+	call_log_busy(limit, client_uid(rq->client));
 	answer_not_begun(rq, OUTCOME_BUSY, profile, &why, sched_retry_ms(st.waiting + 1, rq->core->boot->config.running_max, st.service_us));
 	return false;
 }
 
 static void method_run(const struct request *rq)
 {
-	struct call_request cr = { .best_effort = request_true(rq, "params.best_effort"),
-				   .want_stages = request_true(rq, "params.stages"),
-				   .stream = request_true(rq, "params.stream") };
-	_cleanup_free_ char *body = request_string(rq, "params.body", &cr.body_len);
+	struct call_request cr = { .best_effort = request_true(rq, "best_effort"),
+				   .want_stages = request_true(rq, "stages"),
+				   .stream = request_true(rq, "stream") };
+	_cleanup_free_ char *body = request_string(rq, "body", &cr.body_len);
 	struct profile *profile = NULL;
 	struct err err;
 
@@ -107,7 +108,7 @@ static void method_run(const struct request *rq)
 		return;
 	}
 	cr.body = body;
-	if (has(rq, "params.session") && !(cr.session = request_session(rq)))
+	if (has(rq, "session") && !(cr.session = request_session(rq)))
 		return;
 	if ((cr.session ? take_session_profile(rq, &cr, &profile, &err) : request_profile(rq, &profile, &err)) < 0) {
 		request_refuse_profile(rq, &err);
@@ -154,8 +155,13 @@ static void method_list(const struct request *rq)
 			continue;
 		jbuf_printf(&b, "%s{\"call_id\":\"%s\",\"profile\":", sep, c->id);
 		jbuf_cstring(&b, c->profile);
-		jbuf_printf(&b, ",\"state\":\"%s\",\"uid\":%u,\"pid\":%d,\"age_ms\":%.1f}", call_state_name(c), c->uid, c->pid,
+		jbuf_printf(&b, ",\"state\":\"%s\",\"uid\":%u,\"pid\":%d,\"age_ms\":%.1f,\"session\":", call_state_name(c), c->uid, c->pid,
 			    (double)(now - c->received_ns) / 1e6);
+		if (c->session)
+			jbuf_cstring(&b, c->session->id);
+		else
+			jbuf_text(&b, "null");
+		jbuf_text(&b, "}");
 		sep = ",";
 	}
 	jbuf_text(&b, "]}");
@@ -176,7 +182,7 @@ static struct call *call_find(const struct request *rq, const char *id)
 static void method_cancel(const struct request *rq)
 {
 	size_t len = 0;
-	_cleanup_free_ char *id = request_string(rq, "params.call_id", &len);
+	_cleanup_free_ char *id = request_string(rq, "call_id", &len);
 	struct call *c = id && strlen(id) == len ? call_find(rq, id) : NULL;
 	struct err err;
 	struct jbuf b;
@@ -187,6 +193,8 @@ static void method_cancel(const struct request *rq)
 		request_refuse(rq, RPC_PARAMS, &err);
 		return;
 	}
+	if (!request_recorded(rq, AUDIT_CANCEL, c->id, client_socket_name(rq->client)))
+		return;
 	jbuf_init(&b, ANSWER_TEXT_MAX);
 	jbuf_printf(&b, "{\"call_id\":\"%s\",\"was\":\"%s\"}", c->id, call_state_name(c));
 	request_answer(rq, &b);

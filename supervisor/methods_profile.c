@@ -1,4 +1,5 @@
 /* Methods that show profiles. */
+#include "supervisor/profile_cache.h"
 #include "supervisor/request.h"
 
 #include <stdlib.h>
@@ -17,7 +18,7 @@ static void method_profile_list(const struct request *rq)
 
 		if (!request_may_use(rq, name))
 			continue;
-		int r = profile_load(rq->core->boot->profiles, name, &p, &err);
+		int r = profile_cache_get(rq->core->profiles, name, NULL, NULL, 0, &p, &err);
 		jbuf_printf(&b, "%s{\"name\":", sep);
 		sep = ",";
 		jbuf_cstring(&b, name);
@@ -38,7 +39,7 @@ static void method_profile_list(const struct request *rq)
 static char *own_text(const struct request *rq, const char *name)
 {
 	size_t len = 0;
-	char *sent = request_string(rq, "params.profile_text", &len);
+	char *sent = request_string(rq, "profile_text", &len);
 	const char *stored = sent ? NULL : profile_store_text(rq->core->boot->profiles, name, &len);
 
 	return stored ? strndup(stored, len) : sent;
@@ -54,7 +55,7 @@ static void method_profile_show(const struct request *rq)
 		request_refuse_profile(rq, &err);
 		return;
 	}
-	_cleanup_free_ char *text = request_true(rq, "params.effective") ? profile_print(p) : own_text(rq, profile_name(p));
+	_cleanup_free_ char *text = request_true(rq, "effective") ? profile_print(p) : own_text(rq, profile_name(p));
 	jbuf_init(&b, ANSWER_TEXT_MAX);
 	jbuf_text(&b, "{\"name\":");
 	jbuf_cstring(&b, profile_name(p));

@@ -5,15 +5,15 @@
 #include <string.h>
 
 /* A text of at most max bytes without a NUL. False: refused already. *ret stays NULL where there is none. */
-static bool take_text(const struct request *rq, const char *path, size_t max, char **ret)
+static bool take_text(const struct request *rq, const char *name, size_t max, char **ret)
 {
 	size_t len = 0;
 	struct err err;
 
-	*ret = request_string(rq, path, &len);
+	*ret = request_string(rq, name, &len);
 	if (!*ret || (len <= max && strlen(*ret) == len))
 		return true;
-	err_set(&err, ERR_CALLER, EINVAL, "params", "%s is %s", path + strlen("params."), len > max ? "too long" : "no text: it holds a NUL");
+	err_set(&err, ERR_CALLER, EINVAL, "params", "%s is %s", name, len > max ? "too long" : "no text: it holds a NUL");
 	if (len > max)
 		err_hint(&err, "at most %zu bytes", max);
 	request_refuse(rq, RPC_PARAMS, &err);
@@ -24,21 +24,21 @@ static bool take_text(const struct request *rq, const char *path, size_t max, ch
 static bool take_labels(const struct request *rq, char **ret)
 {
 	struct json_member m;
-	size_t start, len, at;
+	struct slice v;
 
-	if (!json_find(rq->line, rq->len, "params.labels", &start, &len, NULL))
+	if (!request_find(rq, "labels", &v))
 		return true;
-	at = start;
+	size_t at = v.at;
 	while (json_member_next(rq->line, rq->len, &at, &m))
 		if (rq->line[m.value] != '"') {
 			request_refuse_params(rq, "labels is an object whose values are strings");
 			return false;
 		}
-	if (len > SESSION_LABELS_MAX) {
+	if (v.len > SESSION_LABELS_MAX) {
 		request_refuse_params(rq, "labels is larger than 4096 bytes");
 		return false;
 	}
-	*ret = strndup(rq->line + start, len);
+	*ret = strndup(rq->line + v.at, v.len);
 	return true;
 }
 
@@ -48,14 +48,14 @@ static void method_open(const struct request *rq)
 	struct profile *profile;
 	struct err err;
 
-	if (!take_text(rq, "params.task", SESSION_TASK_MAX, &task) || !take_text(rq, "params.user_id", SESSION_USER_MAX, &user_id) ||
+	if (!take_text(rq, "task", SESSION_TASK_MAX, &task) || !take_text(rq, "user_id", SESSION_USER_MAX, &user_id) ||
 	    !take_labels(rq, &labels))
 		return;
 	if (request_profile(rq, &profile, &err) < 0) {
-		request_refuse(rq, RPC_PARAMS, &err);
+		request_refuse_profile(rq, &err);
 		return;
 	}
-	const struct session_request req = { task, user_id, labels, request_true(rq, "params.state") };
+	const struct session_request req = { task, user_id, labels, request_true(rq, "state") };
 	session_open(rq->client, &req, profile, rq->id, rq->id_len);
 	profile_free(profile);
 }
@@ -68,7 +68,7 @@ static bool is_operator(const struct request *rq)
 struct session *request_session(const struct request *rq)
 {
 	size_t len = 0;
-	_cleanup_free_ char *id = request_string(rq, "params.session", &len);
+	_cleanup_free_ char *id = request_string(rq, "session", &len);
 	struct session *s = id && strlen(id) == len ? session_find(rq->core, client_uid(rq->client), id) : NULL;
 	struct err err;
 
@@ -98,7 +98,7 @@ static struct session *find_any(const struct request *rq, const char *id)
 static void method_close(const struct request *rq)
 {
 	size_t len = 0;
-	_cleanup_free_ char *id = request_string(rq, "params.session", &len);
+	_cleanup_free_ char *id = request_string(rq, "session", &len);
 	struct session *s = id && is_operator(rq) && strlen(id) == len ? find_any(rq, id) : NULL;
 	struct jbuf b;
 

@@ -105,7 +105,10 @@ void metrics_call(const struct call *c)
 		return;
 	histogram_add(&m->queue, c->left_queue_ns - c->received_ns);
 	if (c->outcome != OUTCOME_BUSY)
-		histogram_add(&m->call[c->receipt.warm ? METRICS_WARM : METRICS_COLD], c->ended_ns - c->left_queue_ns);
+		histogram_add(&m->call[c->receipt.session ? METRICS_SESSION
+				       : c->receipt.warm  ? METRICS_WARM
+							  : METRICS_COLD],
+			      c->ended_ns - c->left_queue_ns);
 }
 
 void metrics_refused(struct core *core, const char *profile, enum outcome outcome)

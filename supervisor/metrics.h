@@ -1,5 +1,6 @@
-/* What core counts, and how Prometheus reads it. Counters live as long as core does: a core that was replaced begins at 0,
- * and process_start_time_seconds says when. Labels hold names of the store's profiles and fixed words, nothing of a client's. Core only. */
+/* What core counts, and how Prometheus reads it. Counters live as long as core does: a core that was replaced begins at 0, and
+ * process_start_time_seconds says when. Labels hold names of the store's profiles and fixed words, nothing of a client's.
+ * Core only. */
 #ifndef BRIG_SUPERVISOR_METRICS_H
 #define BRIG_SUPERVISOR_METRICS_H
 
@@ -25,6 +26,8 @@ void metrics_pool_died(struct core *core);
 /* A process ended that should not have, and is or will be replaced: "zygote", "audit". */
 void metrics_restart(struct core *core, const char *process);
 
+/* The name that stands in labels and in the log for this one: its own, or "custom" where a caller brought it. Borrowed. */
+const char *metrics_profile(struct core *core, const char *name);
 /* The whole exposition. */
 void metrics_print(struct core *core, struct jbuf *out);
 

@@ -14,10 +14,10 @@ enum metrics_jail { METRICS_WARM, METRICS_COLD, METRICS_SESSION, METRICS_JAILS }
 #define METRICS_JAIL_NAMES { "warm", "cold", "session" }
 
 /* The limits that busy names: struct config's keys, and what is no choice of an operator's. "other" is last. */
-#define BUSY_LIMITS                                                                                                            \
-	{                                                                                                                     \
-		"room", "queue_max", "queue_wait", "calls_per_uid", "queued_bytes_per_uid", "connections_max", "connections_per_uid", \
-			"sessions_per_uid", "draining", "other"                                                               \
+#define BUSY_LIMITS \
+	{ \
+		"room", "queue_max", "queue_wait", "calls_per_uid", "queued_bytes_per_uid", "connections_max", \
+			"connections_per_uid", "sessions_per_uid", "draining", "other" \
 	}
 #define BUSY_LIMIT_COUNT 10
 
@@ -43,8 +43,5 @@ struct metrics {
 	uint64_t restarts[RESTART_COUNT];
 	double start_time; /* of core, since 1970 */
 };
-
-/* The name that stands in a label for this profile's. */
-const char *metrics_profile(struct core *core, const char *name);
 
 #endif

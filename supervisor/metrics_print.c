@@ -1,6 +1,7 @@
 #include "supervisor/metrics_impl.h"
 
 #include "jail/base/version.h"
+#include "supervisor/audit_client.h"
 #include "supervisor/pool.h"
 
 #include <stddef.h>
@@ -15,14 +16,16 @@ static void calls_print(const struct metrics *m, struct jbuf *b)
 		for (enum outcome o = 0; o < OUTCOME_COUNT; o++)
 			prom_sample(b, "brig_calls_total", PROM_LABEL2("profile", m->rows[i].profile, "outcome", outcome_name(o)),
 				    m->rows[i].outcomes[o]);
-	prom_family(b, "brig_call_seconds", "histogram", "From the end of a call's wait in the queue to its end, by the jail it had.");
+	prom_family(b, "brig_call_seconds", "histogram",
+		    "From the end of a call's wait in the queue to its end, by the jail it had.");
 	for (unsigned i = 0; i < METRICS_JAILS; i++)
 		prom_histogram(b, "brig_call_seconds", PROM_LABEL("jail", jails[i]), &m->call[i]);
 	prom_family(b, "brig_queue_seconds", "histogram", "From a request's arrival to the end of its wait for a turn.");
 	prom_histogram(b, "brig_queue_seconds", PROM_NO_LABEL, &m->queue);
 }
 
-static void words_print(struct jbuf *b, const char *family, const char *label, const char *const *words, const uint64_t *values, unsigned count)
+static void words_print(struct jbuf *b, const char *family, const char *label, const char *const *words, const uint64_t *values,
+			unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
 		prom_sample(b, family, PROM_LABEL(label, words[i]), values[i]);
@@ -71,7 +74,8 @@ static unsigned pool_collect(struct core *core, struct pool_row *rows, unsigned 
 	return count;
 }
 
-static void pool_print_gauge(struct jbuf *b, const char *name, const char *help, const struct pool_row *rows, unsigned count, size_t offset)
+static void pool_print_gauge(struct jbuf *b, const char *name, const char *help, const struct pool_row *rows, unsigned count,
+			     size_t offset)
 {
 	prom_family(b, name, "gauge", help);
 	for (unsigned i = 0; i < count; i++)
@@ -85,7 +89,8 @@ static void pools_print(struct core *core, struct jbuf *b)
 	unsigned n = pool_collect(core, rows, METRICS_PROFILES);
 
 	pool_print_gauge(b, "brig_pool_parked", "Jails that wait for a call.", rows, n, offsetof(struct pool_row, parked));
-	pool_print_gauge(b, "brig_pool_target", "Jails that are kept waiting for calls now.", rows, n, offsetof(struct pool_row, target));
+	pool_print_gauge(b, "brig_pool_target", "Jails that are kept waiting for calls now.", rows, n,
+			 offsetof(struct pool_row, target));
 	pool_print_gauge(b, "brig_pool_max", "The most that may be kept waiting.", rows, n, offsetof(struct pool_row, max));
 	prom_family(b, "brig_pool_taken_total", "counter", "Calls that found a jail waiting.");
 	prom_sample(b, "brig_pool_taken_total", PROM_NO_LABEL, m->taken);
@@ -111,6 +116,19 @@ static void now_print(struct core *core, struct jbuf *b)
 	prom_sample(b, "brig_running", PROM_NO_LABEL, running);
 }
 
+static void audit_print(const struct core *core, struct jbuf *b)
+{
+	struct audit_health audit;
+
+	audit_client_health(core, &audit);
+	prom_family(b, "brig_audit_records_total", "counter",
+		    "Records that are in the audit log, and those that it could not take.");
+	prom_sample(b, "brig_audit_records_total", PROM_LABEL("result", "written"), audit.written);
+	prom_sample(b, "brig_audit_records_total", PROM_LABEL("result", "refused"), audit.refused);
+	prom_family(b, "brig_audit_pending", "gauge", "Records that wait for the audit log's word.");
+	prom_sample(b, "brig_audit_pending", PROM_NO_LABEL, audit.waiting);
+}
+
 static void self_print(const struct metrics *m, struct jbuf *b)
 {
 	static const char *const processes[] = RESTART_NAMES;
@@ -129,5 +147,6 @@ void metrics_print(struct core *core, struct jbuf *b)
 	pools_print(core, b);
 	limits_print(core->metrics, b);
 	now_print(core, b);
+	audit_print(core, b);
 	self_print(core->metrics, b);
 }

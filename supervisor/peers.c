@@ -56,10 +56,12 @@ struct peer *peer_connect(struct peers *ps, uid_t uid, enum peer_socket socket, 
 {
 	struct peer *p = peer_get(ps, uid);
 
-	*ret_limit = p ? connection_limit(ps, p, socket) : "memory";
+	*ret_limit = NULL;
+	if (!p)
+		return NULL;
+	*ret_limit = connection_limit(ps, p, socket);
 	if (*ret_limit) {
-		if (p)
-			peer_put(p);
+		peer_put(p);
 		return NULL;
 	}
 	p->connections[socket]++;

@@ -25,7 +25,7 @@ struct peers {
 
 void peers_init(struct peers *peers, const struct config *config, uint32_t connections_max);
 
-/* One more connection. NULL: *ret_limit is the configuration's key that forbids it, or "memory". */
+/* One more connection. NULL: *ret_limit is the configuration's key that forbids it, NULL: no memory. */
 struct peer *peer_connect(struct peers *peers, uid_t uid, enum peer_socket socket, const char **ret_limit);
 void peer_disconnect(struct peer *peer, enum peer_socket socket);
 unsigned peer_connections(const struct peer *peer, enum peer_socket socket);

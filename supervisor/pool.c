@@ -17,8 +17,6 @@
 #define TICK_NS (1000 * UINT64_C(1000000))
 /* At rest somebody looks all the same: the list of what wakes us need not be perfect. */
 #define REST_NS (60000 * UINT64_C(1000000))
-/* Slots that a pool leaves alone, so that cold calls of other profiles begin at once. */
-#define SLOTS_RESERVED 8u
 /* Below that what waits makes room before a call has to ask for it. */
 #define SLOTS_LOW 3u
 /* A jail that dies as soon as it is parked is replaced ever more slowly. */
@@ -139,7 +137,7 @@ bool pool_wanted(const struct pool *p, uint64_t now_ns)
 	return p->prewarm || (p->plan.arrival_ns && now_ns - p->plan.arrival_ns < p->core->boot->config.pool_idle_ms * UINT64_C(1000000));
 }
 
-static void hold(struct pool *p)
+void pool_hold(struct pool *p)
 {
 	p->hold_ms = p->hold_ms ? p->hold_ms * 2 : HOLD_FIRST_MS;
 	if (p->hold_ms > HOLD_LAST_MS)
@@ -255,7 +253,7 @@ static void died_parked(struct pool *p, const struct jail *j)
 	p->died_parked++;
 	metrics_pool_died(p->core);
 	if (core_now_ns() - j->parked_ns < LIVED_NS)
-		hold(p);
+		pool_hold(p);
 }
 
 void pool_jail_news(struct jail *j, enum jail_news news)
@@ -270,7 +268,7 @@ void pool_jail_news(struct jail *j, enum jail_news news)
 		note_refill(p, j->spawn_ns);
 	} else if (p && news == JAIL_NEWS_FAILED) {
 		p->failed++;
-		hold(p);
+		pool_hold(p);
 	} else if (p && news == JAIL_NEWS_ENDED && j->parked_ns && !j->killed) {
 		died_parked(p, j);
 	}
@@ -285,7 +283,7 @@ void pool_zygote_changed(struct zygote *z)
 	if (young)
 		young->standby = false;
 	if (p && z->state == ZYGOTE_DEAD && !z->retired) {
-		hold(p);
+		pool_hold(p);
 		p->standby_after_ns = p->hold_until_ns; /* it may have been a younger one that could not start */
 	}
 	sched_room(z->core);
@@ -293,72 +291,6 @@ void pool_zygote_changed(struct zygote *z)
 }
 
 /* ---- the pump ---- */
-
-static bool cold_call_first(const struct zygote *z)
-{
-	const struct jail *j;
-
-	LIST_FOREACH(j, &z->core->jails, link)
-		if (j->zygote == z && !j->pooled && j->state <= JAIL_SPAWNING)
-			return true;
-	return false;
-}
-
-/* How many are missing behind this zygote. The older of two generations only serves until the younger is filled. */
-static unsigned missing(const struct zygote *z)
-{
-	const struct zygote *young = z->standby ? NULL : zygote_standby_of(z);
-	unsigned have = pool_count(z, NULL), want = z->pool->plan.target;
-
-	if (young && young->state == ZYGOTE_READY && want > 1)
-		want = 1;
-	return have < want ? want - have : 0;
-}
-
-static struct zygote *neediest(struct core *core, uint64_t now_ns)
-{
-	struct zygote *z, *best = NULL;
-	unsigned most = 0;
-
-	LIST_FOREACH(z, &core->zygotes, link) {
-		if (z->state != ZYGOTE_READY || z->retired || !z->pool || now_ns < z->pool->hold_until_ns || cold_call_first(z))
-			continue;
-		unsigned n = missing(z);
-		if (n > most) {
-			most = n;
-			best = z;
-		}
-	}
-	return best;
-}
-
-static unsigned being_made(const struct core *core)
-{
-	const struct jail *j;
-	unsigned n = 0;
-
-	LIST_FOREACH(j, &core->jails, link)
-		n += j->pooled && j->state < JAIL_PARKED;
-	return n;
-}
-
-static void refill(struct core *core, uint64_t now_ns)
-{
-	unsigned reserved = is_private(core) ? 0 : SLOTS_RESERVED;
-	struct zygote *z;
-	struct jail *j;
-	struct err err;
-
-	while (being_made(core) < core->boot->config.forks_max && jail_slots_free(core) > reserved && !sched_wants_room(core) &&
-	       (z = neediest(core, now_ns))) {
-		if (jail_spawn(z, NULL, NULL, &j, &err) < 0) {
-			z->pool->failed++;
-			hold(z->pool);
-			continue;
-		}
-		j->pooled = true;
-	}
-}
 
 /* Calls are about to find no slot: what waits for others makes room ahead of them. */
 static void keep_slots(struct core *core)
@@ -371,6 +303,21 @@ static void keep_slots(struct core *core)
 		jail_abandon(j);
 }
 
+/* One that has no pool (of sessions, of doctor) is not replaced ahead: its jails stay, the next one gets another zygote. What
+ * was being made when its zygote was retired parks after that, and goes. */
+static void see_to_zygotes(struct core *core, uint64_t now_ns)
+{
+	struct zygote *z;
+
+	LIST_FOREACH(z, &core->zygotes, link) {
+		if (!z->pool && z->state == ZYGOTE_READY && now_ns >= z->retire_ns)
+			z->retired = true;
+		if (z->retired && z->state != ZYGOTE_DEAD)
+			pool_shed(z, 0);
+	}
+	zygote_sweep(core);
+}
+
 static void on_pump(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 {
 	struct pools *ps = arg;
@@ -379,7 +326,7 @@ static void on_pump(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 	struct pool *p;
 
 	ps->due_ns = 0;
-	zygote_sweep(core);
+	see_to_zygotes(core, now);
 	if (core->draining)
 		return;
 	LIST_FOREACH(p, &ps->list, link) {
@@ -393,7 +340,7 @@ static void on_pump(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 		next = due < next ? due : next;
 	}
 	keep_slots(core);
-	refill(core, now);
+	pool_refill(core, now);
 	arm(core, next > now ? next - now : SOON_NS);
 }
 

@@ -1,4 +1,4 @@
-/* What pool.c (jails), pool_generation.c (zygotes) and pool_stats.c share; nobody else includes this. */
+/* What pool.c (jails), pool_refill.c, pool_generation.c (zygotes) and pool_stats.c share; nobody else includes this. */
 #ifndef BRIG_SUPERVISOR_POOL_IMPL_H
 #define BRIG_SUPERVISOR_POOL_IMPL_H
 
@@ -34,8 +34,13 @@ struct pools {
 struct pool *pool_find(const struct core *core, const struct profile *profile, unsigned options);
 /* `keep` of its parked jails stay. */
 void pool_shed(struct zygote *z, unsigned keep);
+/* Nothing is made for a while, ever longer: what was made died or could not be. */
+void pool_hold(struct pool *p);
 /* Somebody may call soon: it is worth to have something ready. */
 bool pool_wanted(const struct pool *p, uint64_t now_ns);
+
+/* pool_refill.c: makes what is missing, within its bounds. */
+void pool_refill(struct core *core, uint64_t now_ns);
 
 /* pool_generation.c: starts a zygote where one is wanted and missing, replaces one that is old. */
 void pool_generation(struct pool *p, uint64_t now_ns);

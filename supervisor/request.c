@@ -1,5 +1,6 @@
 #include "supervisor/request.h"
 
+#include "supervisor/audit_client.h"
 #include "supervisor/profile_cache.h"
 
 #include <stdlib.h>
@@ -20,6 +21,19 @@ void request_refuse_params(const struct request *rq, const char *what)
 	client_answer_error(rq->client, rq->id, rq->id_len, RPC_PARAMS, what, "params", "brig(7) lists the parameters of each method");
 }
 
+bool request_recorded(const struct request *rq, unsigned kind, const char *call_id, const char *text)
+{
+	int r = audit_note(rq->core, (enum audit_kind)kind, client_uid(rq->client), client_pid(rq->client), NULL, call_id, text);
+	struct err err;
+
+	if (r == 0)
+		return true;
+	err_set(&err, ERR_HOST, -r, "audit", "the audit log cannot take who asks for this, so it is not done: %s", strerror(-r));
+	err_hint(&err, "'brig status' tells how the log is");
+	request_refuse(rq, RPC_INTERNAL, &err);
+	return false;
+}
+
 void request_answer(const struct request *rq, const struct jbuf *b)
 {
 	if (b->failed)
@@ -28,31 +42,88 @@ void request_answer(const struct request *rq, const struct jbuf *b)
 		client_answer(rq->client, rq->id, rq->id_len, b->data, b->len);
 }
 
-/* params.KEY as a string, NULL when absent or of another type. *ret_len may count NULs. */
-char *request_string(const struct request *rq, const char *path, size_t *ret_len)
+static bool key_is(const struct request *rq, const struct json_member *m, const char *name)
 {
-	size_t start, len;
-
-	if (!json_find(rq->line, rq->len, path, &start, &len, NULL))
-		return NULL;
-	return json_string_dup(rq->line + start, len, ret_len);
+	return strlen(name) == m->key_len && memcmp(rq->line + m->key, name, m->key_len) == 0;
 }
 
-static bool value_is(const struct request *rq, const char *path, const char *word)
+void request_index(struct request *rq)
 {
-	size_t start, len;
+	const struct {
+		const char *name;
+		struct slice *slice;
+	} known[] = { { "jsonrpc", &rq->version }, { "id", &rq->rpc_id }, { "method", &rq->method }, { "params", &rq->params_at } };
+	size_t at = strspn(rq->line, " \t\r");
+	struct json_member m;
 
-	return json_find(rq->line, rq->len, path, &start, &len, NULL) && len == strlen(word) && memcmp(rq->line + start, word, len) == 0;
+	while (json_member_next(rq->line, rq->len, &at, &m))
+		for (size_t i = 0; i < ARRAY_LEN(known); i++)
+			if (key_is(rq, &m, known[i].name))
+				*known[i].slice = (struct slice){ m.value, m.value_len };
 }
 
-bool request_true(const struct request *rq, const char *path)
+/* A parameter that is misspelt or of the wrong type would be as good as absent: the call would run, under
+ * another profile than the caller meant. */
+int request_index_params(struct request *rq, const struct param *params, struct err *err)
 {
-	return value_is(rq, path, "true");
+	size_t at = rq->params_at.at;
+	struct json_member m;
+	int r = 0;
+
+	rq->params = params;
+	if (rq->params_at.len == 0)
+		return 0;
+	if (rq->line[at] != '{')
+		r = err_set(err, ERR_CALLER, EINVAL, "params", "params is not an object");
+	while (r == 0 && json_member_next(rq->line, rq->len, &at, &m)) {
+		size_t i = 0;
+
+		while (params[i].name && !key_is(rq, &m, params[i].name))
+			i++;
+		if (!params[i].name)
+			r = err_set(err, ERR_CALLER, EINVAL, "params", "no such parameter: %.*s", m.key_len < 64 ? (int)m.key_len : 64, rq->line + m.key);
+		else if (params[i].first && !strchr(params[i].first, rq->line[m.value]))
+			r = err_set(err, ERR_CALLER, EINVAL, "params", "%s is not %s", params[i].name, params[i].type);
+		else
+			rq->values[i] = (struct slice){ m.value, m.value_len };
+	}
+	if (r < 0)
+		err_hint(err, "brig(7) lists the parameters of each method");
+	return r;
 }
 
-bool request_false(const struct request *rq, const char *path)
+bool request_find(const struct request *rq, const char *name, struct slice *ret)
 {
-	return value_is(rq, path, "false");
+	for (size_t i = 0; rq->params[i].name; i++)
+		if (strcmp(rq->params[i].name, name) == 0) {
+			*ret = rq->values[i];
+			return ret->len > 0;
+		}
+	return false;
+}
+
+char *request_string(const struct request *rq, const char *name, size_t *ret_len)
+{
+	struct slice v;
+
+	return request_find(rq, name, &v) ? json_string_dup(rq->line + v.at, v.len, ret_len) : NULL;
+}
+
+static bool value_is(const struct request *rq, const char *name, const char *word)
+{
+	struct slice v;
+
+	return request_find(rq, name, &v) && v.len == strlen(word) && memcmp(rq->line + v.at, word, v.len) == 0;
+}
+
+bool request_true(const struct request *rq, const char *name)
+{
+	return value_is(rq, name, "true");
+}
+
+bool request_false(const struct request *rq, const char *name)
+{
+	return value_is(rq, name, "false");
 }
 
 bool request_may_use(const struct request *rq, const char *profile)
@@ -74,7 +145,7 @@ int request_check_agent(const struct request *rq, const char *profile, struct er
 {
 	if (client_authority(rq->client) != AUTHORITY_AGENT)
 		return 0;
-	if (request_true(rq, "params.best_effort") && !rq->core->boot->config.allow_best_effort) {
+	if (request_true(rq, "best_effort") && !rq->core->boot->config.allow_best_effort) {
 		err_set(err, ERR_CALLER, EPERM, AUTHORITY, "best_effort: an agent may not weaken its jail");
 		err_hint(err, "the operator may permit it: allow_best_effort in brigd.conf(5)");
 		return -EPERM;
@@ -89,9 +160,9 @@ int request_check_agent(const struct request *rq, const char *profile, struct er
 int request_profile(const struct request *rq, struct profile **ret, struct err *err)
 {
 	size_t name_len = 0, text_len = 0, path_len = 0;
-	_cleanup_free_ char *name = request_string(rq, "params.profile", &name_len);
-	_cleanup_free_ char *text = request_string(rq, "params.profile_text", &text_len);
-	_cleanup_free_ char *path = request_string(rq, "params.profile_path", &path_len);
+	_cleanup_free_ char *name = request_string(rq, "profile", &name_len);
+	_cleanup_free_ char *text = request_string(rq, "profile_text", &text_len);
+	_cleanup_free_ char *path = request_string(rq, "profile_path", &path_len);
 
 	if (name && strlen(name) != name_len)
 		return err_set(err, ERR_CALLER, EINVAL, "profile", "a profile name holds a NUL");

@@ -15,21 +15,13 @@
 #define RPC_BUSY (-32000)
 /* Known, and not for this socket or this uid. */
 #define RPC_AUTHORITY (-32001)
-/* A session that does not exist, has ended, or cannot be opened. */
+/* A session that does not exist, or has ended. */
 #define RPC_SESSION (-32003)
+/* A session's jail cannot be had on this host. */
+#define RPC_SETUP (-32004)
 
 /* The largest answer that is no call's. */
 #define ANSWER_TEXT_MAX (4u << 20)
-
-/* A request that json_check() accepted; slices point into the line, which lives until the method returns. */
-struct request {
-	struct client *client;
-	struct core *core;
-	const char *line;
-	size_t len;
-	const char *id; /* raw JSON */
-	size_t id_len;
-};
 
 /* What a method takes. The first character of a value tells its type; NULL: the method judges it itself. */
 struct param {
@@ -47,6 +39,28 @@ struct param {
 		"profile_text", STRING_FIRST, "a string"                                                            \
 	}
 
+/* Rows that a table of parameters may have. */
+#define REQUEST_PARAMS_MAX 16
+
+/* Where a value stands in the line; len 0: it is absent. */
+struct slice {
+	size_t at, len;
+};
+
+/* A request that json_check() accepted; slices point into the line, which lives until the method returns. Its members are found
+ * once: a line may be 15 MiB, and each look through it keeps every client waiting. */
+struct request {
+	struct client *client;
+	struct core *core;
+	const char *line;
+	size_t len;
+	const char *id; /* raw JSON */
+	size_t id_len;
+	struct slice version, rpc_id, method, params_at; /* members of the request */
+	const struct param *params;                      /* of its method */
+	struct slice values[REQUEST_PARAMS_MAX];         /* in the order of params */
+};
+
 /* One row of a table of methods, which ends with a NULL name. */
 struct method {
 	const char *name;
@@ -58,12 +72,22 @@ extern const struct method methods_admin[], methods_call[], methods_profile[], m
 
 void request_refuse(const struct request *rq, int code, const struct err *err);
 void request_refuse_params(const struct request *rq, const char *what);
+/* Who asks for this, in the audit log (enum audit_kind of audit_record.h). False: it cannot be told there and is not to be done;
+ * the request was refused. */
+bool request_recorded(const struct request *rq, unsigned kind, const char *call_id, const char *text);
 /* Never half an object: what did not fit into memory is an error. */
 void request_answer(const struct request *rq, const struct jbuf *b);
-/* The string at a dotted path ("params.body"); NULL when absent or of another type. *ret_len may count NULs. */
-char *request_string(const struct request *rq, const char *path, size_t *ret_len);
-bool request_true(const struct request *rq, const char *path);
-bool request_false(const struct request *rq, const char *path); /* said to be false; absent is neither */
+/* Finds the members of the request. */
+void request_index(struct request *rq);
+/* Finds the parameters. 0, or -EINVAL with *err: one is not of the table, or not of its type. */
+int request_index_params(struct request *rq, const struct param *params, struct err *err);
+
+/* The value of that parameter, as raw JSON; false: absent. */
+bool request_find(const struct request *rq, const char *name, struct slice *ret);
+/* One that is a string; NULL when absent or of another type. *ret_len may count NULs. */
+char *request_string(const struct request *rq, const char *name, size_t *ret_len);
+bool request_true(const struct request *rq, const char *name);
+bool request_false(const struct request *rq, const char *name); /* said to be false; absent is neither */
 /* May this client run calls under the profile of that name? */
 bool request_may_use(const struct request *rq, const char *profile);
 /* What an agent may not ask for: a profile that is not for it, or best_effort. 0 on other sockets. */

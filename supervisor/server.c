@@ -38,7 +38,7 @@ struct server {
 	struct peers peers;
 	struct place places[PEER_SOCKETS];
 	struct event *pause_ev;
-	struct log_gate refused_gate, paused_gate;
+	struct log_gate full_gate, stranger_gate, paused_gate;
 };
 
 static const char *const socket_names[PEER_SOCKETS] = { "agent.sock", "admin.sock" };
@@ -70,7 +70,7 @@ static void turn_away(struct server *s, int fd, const struct ucred *cred, int co
 	unsigned held;
 	struct jbuf b;
 
-	if (log_gate_pass(&s->refused_gate, (int64_t)(core_now_ns() / 1000000), &held))
+	if (log_gate_pass(code == RPC_BUSY ? &s->full_gate : &s->stranger_gate, (int64_t)(core_now_ns() / 1000000), &held))
 		log_event(LOG_NOTICE, "connection_refused", LOG_FIELDS(LOG_NUM("uid", cred->uid), LOG_NUM("pid", cred->pid), LOG_NUM("more", held)),
 			  "%s: %s", why->where, why->detail);
 	jbuf_init(&b, LIMIT_ERROR_BYTES);
@@ -89,8 +89,8 @@ static void turn_away_full(struct server *s, int fd, const struct ucred *cred, e
 		err_set(&why, ERR_HOST, EBUSY, limit, "%s: %u connections are open already", socket_names[socket],
 			s->peers.connections[PEER_AGENT] + s->peers.connections[PEER_ADMIN]);
 	else
-		err_set(&why, ERR_HOST, EBUSY, limit, "%s: uid %u has %u connections already, or there is no memory for one more", socket_names[socket],
-			cred->uid, s->core->boot->config.connections_per_uid);
+		err_set(&why, ERR_HOST, EBUSY, limit, "%s: uid %u has %u connections already", socket_names[socket], cred->uid,
+			s->core->boot->config.connections_per_uid);
 	err_hint(&why, "close one, or send several requests over one; the operator's limit is %s in brigd.conf(5)", limit);
 	metrics_busy(s->core, limit);
 	turn_away(s, fd, cred, RPC_BUSY, &why);
@@ -116,7 +116,9 @@ static void admit(struct place *at, int fd)
 		return;
 	}
 	struct peer *peer = peer_connect(&at->server->peers, cred.uid, at->socket, &limit);
-	if (!peer)
+	if (!peer && !limit)
+		close(fd); /* no memory for an account, nor for words */
+	else if (!peer)
 		turn_away_full(at->server, fd, &cred, at->socket, limit);
 	else if (client_open(core, fd, at->socket == PEER_ADMIN ? AUTHORITY_ADMIN : AUTHORITY_AGENT, &cred, peer, &err) < 0)
 		log_err(LOG_ERR, "client_failed", LOG_NONE, &err);
@@ -163,26 +165,39 @@ static void on_connection(evutil_socket_t fd, short what UNUSED, void *arg)
 	}
 }
 
+/* What jails and the rest of core need at most. */
+static rlim_t files_beside(void)
+{
+	return LIMIT_SLOTS * JAIL_FILES + OTHER_FILES;
+}
+
+void server_files_raise(const struct config *c)
+{
+	rlim_t want = files_beside() + c->connections_max;
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur >= want)
+		return;
+	l.rlim_cur = l.rlim_max < want ? l.rlim_max : want;
+	(void)setrlimit(RLIMIT_NOFILE, &l); /* connections_max() looks at what there is */
+}
+
 /* Descriptors go to jails first: a call that finds none fails, a connection only has to come again. */
 static uint32_t connections_max(uint32_t wanted)
 {
-	const rlim_t jails = LIMIT_SLOTS * JAIL_FILES + OTHER_FILES;
 	struct rlimit l;
 
 	if (getrlimit(RLIMIT_NOFILE, &l) < 0)
 		return CONNECTIONS_LEAST;
-	if (l.rlim_cur < jails + wanted && l.rlim_max > l.rlim_cur) {
-		l.rlim_cur = l.rlim_max < jails + wanted ? l.rlim_max : jails + wanted;
-		if (setrlimit(RLIMIT_NOFILE, &l) < 0 && getrlimit(RLIMIT_NOFILE, &l) < 0)
-			return CONNECTIONS_LEAST;
-	}
-	rlim_t room = l.rlim_cur > jails ? l.rlim_cur - jails : 0;
+	rlim_t room = l.rlim_cur > files_beside() ? l.rlim_cur - files_beside() : 0;
 	if (room >= wanted)
 		return wanted;
 	uint32_t most = room > CONNECTIONS_LEAST ? (uint32_t)room : CONNECTIONS_LEAST;
+	most = most < wanted ? most : wanted;
 	log_event(LOG_WARNING, "connections_clamped", LOG_FIELDS(LOG_NUM("wanted", wanted), LOG_NUM("max", most), LOG_NUM("files", l.rlim_cur)),
-		  "connections_max is %u, but only %u can be served beside the jails: the limit of open files is low (LimitNOFILE=)", wanted, most);
-	return most < wanted ? most : wanted;
+		  "connections_max is %u, but only %u can be served beside the jails: the limit of open files is low (LimitNOFILE=, and a restart)", wanted,
+		  most);
+	return most;
 }
 
 static int private_open(struct core *core, struct err *err)

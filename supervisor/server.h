@@ -6,6 +6,8 @@
 
 #include "supervisor/core_state.h"
 
+/* Before core seals itself, after which it may not: asks for the descriptors that so many connections need. */
+void server_files_raise(const struct config *config);
 /* Serves core->boot's descriptors: the one client, or both sockets. 0 or -errno with *err. */
 int server_open(struct core *core, struct err *err);
 /* Gives every client what it was told, as far as it reads, closes every connection, and stops listening. */

@@ -1,4 +1,4 @@
-#include "supervisor/session.h"
+#include "supervisor/session_impl.h"
 
 #include "supervisor/audit_client.h"
 #include "supervisor/log.h"
@@ -14,15 +14,12 @@
 
 /* How often limits are looked at while no call runs; idle and total life end with that grain. */
 #define WATCH_S 1
+/* Sessions last; who asks for one more may as well wait. */
+#define RETRY_MS 1000
 /* Jails that sessions may hold: the rest of the slots is for calls. */
 #define SESSION_JAILS_MAX (LIMIT_SLOTS / 2)
 /* Ended ones that are remembered for each uid; the oldest is forgotten first. */
 #define ENDED_PER_UID 16
-/* What is thrown away between two calls: a pipe holds 64 KiB, 1 MiB where the tool enlarged it. A writer who fills it faster
- * than it is emptied spoils his own session. */
-#define DISCARD_MAX (2u << 20)
-
-static void on_jail(struct jail *j, enum jail_news news, void *arg);
 
 static uint64_t ms_since(uint64_t ns)
 {
@@ -87,7 +84,7 @@ static void cancel_calls(struct session *s, const struct call *answered)
 	}
 }
 
-static void end_because(struct session *s, const struct call *answered, const char *why)
+void session_end_because(struct session *s, const struct call *answered, const char *why)
 {
 	if (s->state == SESSION_ENDED)
 		return;
@@ -111,21 +108,21 @@ void session_end(struct session *s, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
-	end_because(s, NULL, why);
+	session_end_because(s, NULL, why);
 }
 
 /* What runs and waits comes to its end; nothing new begins. */
 static void finish(struct session *s, const char *why)
 {
 	if (s->calls == 0) {
-		end_because(s, NULL, why);
+		session_end_because(s, NULL, why);
 	} else if (!s->over) {
 		s->over = true;
 		snprintf(s->why, sizeof(s->why), "%s", why);
 	}
 }
 
-static bool limits_hold(struct session *s)
+bool session_limits_hold(struct session *s)
 {
 	uint64_t cpu_ms;
 
@@ -158,121 +155,7 @@ static void on_watch(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 	else if (ms_since(s->used_ns) >= config->session_idle_ms)
 		session_end(s, "it was idle for %u ms, as long as one may be (session_idle)", config->session_idle_ms);
 	else if (s->jail)
-		(void)limits_hold(s);
-}
-
-/* ---- a call of it ---- */
-
-bool session_keeps(const struct session *s)
-{
-	return s && s->keeps_state;
-}
-
-bool session_busy(const struct session *s)
-{
-	return s && s->call;
-}
-
-void session_call_begun(struct session *s, struct call *c)
-{
-	if (session_keeps(s))
-		s->call = c;
-}
-
-/* Nobody's call is answered by what comes between two. */
-static uint64_t discard(int fd)
-{
-	char buf[16u << 10];
-	uint64_t got = 0;
-
-	while (got < DISCARD_MAX) {
-		ssize_t n = read(fd, buf, sizeof(buf));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		got += (uint64_t)n;
-	}
-	return got;
-}
-
-struct jail *session_enter(struct session *s, struct call *c)
-{
-	struct jail *j = s->jail;
-	struct err err;
-
-	if (s->used) {
-		jail_check_denied(j);
-		if (s->state == SESSION_ENDED || !limits_hold(s))
-			return NULL;
-		s->discarded += discard(j->stdout_fd) + discard(j->stderr_fd) + discard(j->result_fd);
-		if (jail_count_from_here(j, &err) < 0) {
-			session_end(s, "its usage cannot be counted: %s", err.detail);
-			return NULL;
-		}
-		jail_usage(j);
-		s->pids_refused = j->usage.pids_refused;
-	}
-	s->used = true;
-	jail_own(j, call_on_jail, c);
-	return j;
-}
-
-void session_usage(const struct session *s, struct cgroup_usage *u)
-{
-	if (!session_keeps(s))
-		return;
-	if (u->pids_refused != CGROUP_UNKNOWN && s->pids_refused != CGROUP_UNKNOWN)
-		u->pids_refused -= s->pids_refused < u->pids_refused ? s->pids_refused : u->pids_refused;
-	if (s->calls_made > 0) /* the kernel cannot begin it anew */
-		u->processes_peak = CGROUP_UNKNOWN;
-}
-
-/* Did its jail see the call to a good end? The request has been read whole, too: what is left of one would be taken for the next. */
-static bool goes_on(const struct session *s, const struct call *c)
-{
-	bool good = c->ev.frame_complete && (c->outcome == OUTCOME_OK || c->outcome == OUTCOME_TOOL_ERROR);
-
-	return good && !c->request && s->jail->state == JAIL_RUNNING;
-}
-
-static void end_by_call(struct session *s, const struct call *c)
-{
-	char why[sizeof(s->why)];
-
-	if (c->outcome != OUTCOME_OK && c->outcome != OUTCOME_TOOL_ERROR)
-		snprintf(why, sizeof(why), "a call of it ended as %s", outcome_name(c->outcome));
-	else if (c->ev.frame_complete && c->request)
-		snprintf(why, sizeof(why), "a call of it was answered before it had taken its whole request");
-	else if (c->frame_bad)
-		snprintf(why, sizeof(why), "what came on the result channel during a call was no answer to it");
-	else
-		snprintf(why, sizeof(why), "a call of it ended the process");
-	end_because(s, c, why);
-}
-
-void session_call_ended(struct session *s, struct call *c)
-{
-	if (!s)
-		return;
-	s->used_ns = core_now_ns();
-	s->calls_made += c->begun_ns != 0;
-	if (s->call != c)
-		return;
-	s->call = NULL;
-	if (s->state == SESSION_ENDED) {
-		if (s->jail)
-			jail_abandon(take_ptr(s->jail));
-	} else if (c->begun_ns && !goes_on(s, c)) {
-		end_by_call(s, c);
-	} else if (c->begun_ns) {
-		s->cpu_us = 0;
-		if (s->jail->usage.cpu_us != CGROUP_UNKNOWN)
-			s->cpu_us = s->jail->usage.cpu_us;
-		s->file_size_hit |= (c->limits_hit & HIT_FILE_SIZE) != 0;
-		jail_own(s->jail, on_jail, s);
-	}
+		(void)session_limits_hold(s);
 }
 
 /* ---- opening ---- */
@@ -305,8 +188,9 @@ static bool recorded(struct session *s, struct err *err)
 static void refuse(struct session *s, const struct err *err)
 {
 	struct pending *p = take_ptr(s->opening);
+	bool busy = err->code == EAGAIN || err->code == EBUSY;
 
-	client_answer_error(p->client, p->rpc_id, strlen(p->rpc_id), RPC_SESSION, err->detail, err->where, err->hint);
+	client_answer_err(p->client, p->rpc_id, strlen(p->rpc_id), busy ? RPC_BUSY : RPC_SETUP, err, busy ? RETRY_MS : 0);
 	pending_free(p);
 	if (s->jail)
 		jail_abandon(take_ptr(s->jail));
@@ -361,7 +245,7 @@ static void end_by_jail(struct session *s, const struct jail *j)
 		session_end(s, "its process ended between two calls");
 }
 
-static void on_jail(struct jail *j, enum jail_news news, void *arg)
+void session_on_jail(struct jail *j, enum jail_news news, void *arg)
 {
 	struct session *s = arg;
 
@@ -404,7 +288,7 @@ static int jail_make(struct session *s, struct err *err)
 		return -EAGAIN;
 	}
 	r = zygote_get(s->core, s->profile, ZYGOTE_SESSION, &z, err);
-	return r < 0 ? r : jail_spawn(z, on_jail, s, &s->jail, err);
+	return r < 0 ? r : jail_spawn(z, session_on_jail, s, &s->jail, err);
 }
 
 static int may_open(struct core *core, uid_t uid, struct err *err)
@@ -461,7 +345,7 @@ void session_open(struct client *client, const struct session_request *req, stru
 
 	forget(core, client_uid(client));
 	if (may_open(core, client_uid(client), &err) < 0) {
-		client_answer_error(client, rpc_id, rpc_id_len, RPC_SESSION, err.detail, err.where, err.hint);
+		client_answer_err(client, rpc_id, rpc_id_len, RPC_BUSY, &err, RETRY_MS);
 		return;
 	}
 	s = session_new(client, req, profile);

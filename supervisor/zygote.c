@@ -50,13 +50,28 @@ static void timer_set(struct zygote *z, unsigned ms)
 	evtimer_add(z->timer, &tv);
 }
 
+/* Each call of a profile whose zygote cannot start brings one of these. */
+static void zygote_lost_log(const struct zygote *z, bool served)
+{
+	static struct log_gate lost, unstarted;
+	unsigned held;
+
+	if (log_gate_pass(served ? &lost : &unstarted, (int64_t)(core_now_ns() / 1000000), &held))
+		log_err(LOG_ERR, served ? "zygote_lost" : "zygote_start_failed",
+			LOG_FIELDS(LOG_STR("profile", metrics_profile(z->core, profile_name(z->profile))), LOG_NUM("generation", z->gen),
+				   LOG_NUM("pid", z->pid), LOG_NUM("held_back", held)),
+			&z->why);
+}
+
 /* Nobody asked for its end: the next call starts another one. */
 static void zygote_lost(struct zygote *z)
 {
-	if (!z->core->leaving && z->state != ZYGOTE_DEAD) {
+	bool served = z->state == ZYGOTE_READY;
+
+	if (!z->core->leaving && z->state != ZYGOTE_DEAD)
+		zygote_lost_log(z, served);
+	if (!z->core->leaving && served)
 		metrics_restart(z->core, "zygote");
-		log_err(LOG_ERR, "zygote_lost", LOG_FIELDS(LOG_STR("profile", profile_name(z->profile)), LOG_NUM("generation", z->gen), LOG_NUM("pid", z->pid)), &z->why);
-	}
 	zygote_die(z);
 }
 

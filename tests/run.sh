@@ -15,6 +15,8 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit 2
 
 all_suites=(unit filter link lint demo escape integration fault cases fuzz asan clang vm)
+# Of the integration tests, those that a slow core without a filter of its own can pass.
+asan_integration=(ends sessions protocol load)
 # Longest time that one program of a suite may take, seconds; vm is also bounded by vm.sh itself.
 declare -A limit=([escape]=1200 [integration]=900 [fault]=900 [cases]=1500 [asan]=900 [clang]=600 [vm]=900)
 
@@ -23,11 +25,13 @@ export SRC_DIR=$PWD BUILD_DIR=$PWD/$B BRIG=${BRIG:-$PWD/$B/brig} PYTHON=/usr/bin
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export LSAN_OPTIONS=suppressions=$PWD/tests/lsan.supp:print_suppressions=0
 export LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 CMOCKA_MESSAGE_OUTPUT=TAP
-unset CDPATH PYTHONPATH PYTHONHOME BRIG_STATE
+unset CDPATH PYTHONPATH PYTHONHOME BRIG_SOCKET
 logs=${BRIG_TEST_LOGS:-$BUILD_DIR/test-logs}
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/brig-test.XXXXXX")
 chmod 755 "$scratch"
 export TMPDIR=$scratch
+# A daemon of this machine is none of the tests' business: where no test put one, there is none.
+export BRIG_STATE=$scratch/state
 trap 'rm -rf "$scratch"' EXIT
 trap 'exit 130' INT TERM
 
@@ -152,9 +156,14 @@ run_suite() {
 	lint) run_program lint lint tools/lint/run "$B" ;;
 	demo) run_tap demo demo userns "the demo stops every hostile body" "$PYTHON" tools/demo --brig "$BRIG" ;;
 	asan)
-		run_tap asan build gcc "sanitizer build" make --no-print-directory B="$B/asan" SANITIZE=address,undefined unit
+		run_tap asan build gcc "sanitizer build" make --no-print-directory B="$B" asan
 		for f in "$B"/asan/tests/*/u-*; do
 			[ ! -x "$f" ] || run_program asan "${f##*/}" "$f"
+		done
+		# Core seals itself from what a leak report needs; soak is what tells there. A sanitized core has no filter, and is slow.
+		for name in "${asan_integration[@]}"; do
+			run_program asan "$name" env ASAN_OPTIONS=detect_leaks=0 BRIG_TIME_FACTOR=3 BUILD_DIR="$BUILD_DIR/asan" \
+				BRIG="$BUILD_DIR/asan/brig" "tests/integration/$name.py"
 		done ;;
 	clang) run_tap clang build clang "clang compiles everything without a warning" make --no-print-directory B="$B/clang" CC=clang tests ;;
 	vm) run_program vm vm tests/vm/vm.sh ;;

@@ -124,7 +124,7 @@ static const char *escape_of(unsigned char c, char room[8])
 
 void jbuf_string(struct jbuf *b, const char *bytes, size_t len)
 {
-	const unsigned char *p = (const unsigned char *)bytes;
+	const unsigned char *p = (const unsigned char *)(bytes = len ? bytes : ""); /* NULL is as good as empty */
 	size_t clean = 0; /* start of the run that is copied as it is */
 	size_t at = 0;
 	char room[8];

@@ -69,8 +69,8 @@ size_t json_skip_value(const char *text, size_t len, size_t at)
 			while (at < len && !strchr(",:]} \t\r\n/", text[at]))
 				at++;
 		} else {
-			size_t next = json_skip_space(text, len, at);
-			at = next > at ? next : at + 1;
+			size_t end = c == '/' ? comment_end(text, len, at) : 0;
+			at = end ? end : at + 1;
 		}
 		if (depth == 0)
 			return at;

@@ -5,6 +5,7 @@ set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 2
 out=${1:-build/fuzz} seconds=${2:-20}
 export CCACHE_DISABLE=1 ASAN_OPTIONS=detect_leaks=1:abort_on_error=0
+export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$PWD/tests/lsan.supp:print_suppressions=0}
 
 if ! command -v clang >/dev/null; then echo "1..0 # SKIP needs clang"; exit 0; fi
 if ! echo 'int LLVMFuzzerTestOneInput(const char *d, long n); int LLVMFuzzerTestOneInput(const char *d, long n) { return 0 * (int)n * !d; }' |

@@ -58,6 +58,7 @@ class Brig:
 
 class Fake:
     """fake_brigd.py as a daemon."""
+    all = []
 
     def __init__(self, t, word, uid=None, where=None):
         self.dir = where or tempfile.mkdtemp(prefix='brig-f-', dir='/var/tmp')
@@ -68,6 +69,7 @@ class Fake:
         os.chmod(self.dir, 0o755)
         self.socks = []
         self.p = []
+        Fake.all.append(self)
         for name in ('agent', 'admin'):
             path = '%s/run/%s.sock' % (self.dir, name)
             self.p.append(Brig(t, program='/usr/bin/python3', uid=uid).start('-I', HERE + '/fake_brigd.py', '--listen', path, word,
@@ -349,6 +351,15 @@ def strangers(t):
     f.close()
 
 
+def end_of(p, secs):
+    """What it says on standard error until it ends, or is made to."""
+    try:
+        return p.communicate(timeout=secs * FACTOR)[1]
+    except subprocess.TimeoutExpired:
+        p.kill()
+        return p.communicate()[1]
+
+
 def fakes(t):
     fine = t.file('fine.py', 'def run(): return 1\n')
     for word in ('noise', 'half', 'end', 'other', 'list', 'flood'):
@@ -380,7 +391,7 @@ def fakes(t):
     waits = [brig.start(v) for v in ('status', 'list', 'pool')]
     p = brig.start('run', fine)
     begin = time.monotonic()
-    ends = [w.communicate(timeout=40 * FACTOR)[1] for w in waits]
+    ends = [end_of(w, 40) for w in waits]
     t.check('a daemon that hangs: short verbs give up after 10 s, 70', [w.returncode for w in waits] == [70] * 3 and all(b'10 s' in e for e in ends) and
             8 < time.monotonic() - begin < 30 * FACTOR, ends)
     p.send_signal(signal.SIGINT)
@@ -444,9 +455,13 @@ PARTS = (no_daemon, served, killed_parts, strangers, fakes, full_queue)
 def main():
     """All parts, or those that are named."""
     t = Suite()
-    for part in PARTS:
-        if len(sys.argv) == 1 or part.__name__ in sys.argv:
-            part(t)
+    try:
+        for part in PARTS:
+            if len(sys.argv) == 1 or part.__name__ in sys.argv:
+                part(t)
+    finally:
+        for f in Fake.all:
+            f.close()
     return t.finish()
 
 

@@ -56,7 +56,7 @@ class Life(Daemon):
         self.write(conf)
         self.log = open(self.conf_dir + '/log', 'w+', encoding='utf-8')
         more = {'NOTIFY_SOCKET': manager.path} if manager else {}
-        super().__init__(('--config', self.conf, '--profiles', self.profiles), {**more, **(env or {})}, stderr=self.log, **popen)
+        super().__init__(('--config', self.conf, '--profiles', self.profiles), {**more, **(env or {})}, stderr=self.log, state=state, **popen)
 
     def write(self, conf):
         with open(self.conf, 'w', encoding='utf-8') as f:
@@ -247,8 +247,11 @@ def places(t):
             f.write('mine')
 
     def still_there(state):
-        with open(state + '/run/agent.sock') as f:
-            return '' if f.read() == 'mine' else 'the file has changed'
+        try:
+            with open(state + '/run/agent.sock') as f:
+                return '' if f.read() == 'mine' else 'the file has changed'
+        except OSError as e:
+            return str(e)
     place(t, 'a file where the socket has to be, which stays', occupied, ['agent.sock', 'in the way'], also=still_there)
 
     def link(state):
@@ -446,7 +449,7 @@ def reloads(t):
             '%s %s' % (kept, list(zygotes(d))))
     os.kill(core, signal.SIGKILL)
     t.check('the next core has what was loaded last', d.role('core', core) and 'gone' in json.dumps(d.run(profile='gone').get('error', '')) and
-            outcome(d.run()) == 'ok', d.said())
+            outcome(d.run()) == 'ok' and outcome(d.run('def run(): return 1', {}, 'mine')) == 'ok', d.said())
     a.hang_up()
     agent = d.client()
     r = agent.call('reload', {})

@@ -1,4 +1,5 @@
 """For integration tests in Python: run brig, speak to a private supervisor, see what is left, print TAP."""
+import atexit
 import ctypes
 import fcntl
 import json
@@ -18,6 +19,8 @@ REPO = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.environ.get('BUILD_DIR', REPO + '/build')
 BRIG = os.environ.get('BRIG', BUILD + '/brig')
 FACTOR = float(os.environ.get('BRIG_TIME_FACTOR', '1'))
+# For a brigd that was built with sanitizers.
+SANITIZE = {k: os.environ[k] for k in ('ASAN_OPTIONS', 'LSAN_OPTIONS', 'UBSAN_OPTIONS') if k in os.environ}
 sys.path.insert(0, REPO + '/tests/escape')
 sys.dont_write_bytecode = True
 from libhost import descendants  # noqa: E402
@@ -211,14 +214,14 @@ class Client:
 class Supervisor(Client):
     """A private supervisor, as brig starts one."""
 
-    def __init__(self, env=None, program=None):
+    def __init__(self, env=None, program=None, **popen):
         ours, theirs = socket.socketpair()
         os.set_inheritable(theirs.fileno(), True)
 
         def place():
             os.dup2(theirs.fileno(), 3)
         self.p = subprocess.Popen([program or BUILD + '/brigd', '--private', '3'], stdin=subprocess.DEVNULL, preexec_fn=place, pass_fds=(3,),
-                                  close_fds=True, env={'PATH': '/usr/bin:/bin', **(env or {})})
+                                  close_fds=True, env={'PATH': '/usr/bin:/bin', **SANITIZE, **(env or {})}, **popen)
         WAITED.add(self.p.pid)
         theirs.close()
         super().__init__(ours)
@@ -237,7 +240,8 @@ class Daemon:
         self.state = state or tempfile.mkdtemp(prefix='brig-d-', dir='/var/tmp')
         os.chmod(self.state, 0o755)
         self.p = subprocess.Popen([program or BUILD + '/brigd', *argv], stdin=subprocess.DEVNULL,
-                                  env={'PATH': '/usr/bin:/bin', 'BRIG_STATE': self.state, **(env or {})}, **popen)
+                                  env={'PATH': '/usr/bin:/bin', **SANITIZE, 'BRIG_STATE': self.state, **(env or {})}, **popen)
+        atexit.register(lambda: self.p.poll() is None and self.p.kill())  # a test that broke off leaves none behind
         WAITED.add(self.p.pid)
         end = time.monotonic() + 20 * FACTOR
         while not self.listens():

@@ -120,12 +120,15 @@ def look(daemon):
     return got
 
 
-def settled(daemon, secs=10):
-    """Jails of the pool come and go: the look at which two in a row agree on everything that is counted in pieces."""
+def settled(daemon, secs=20):
+    """Jails of the pool come and go: the look at which pools are at rest, and two in a row agree on everything that is counted in pieces."""
     end, last = time.monotonic() + secs * FACTOR, {}
+    admin = daemon.client('admin')
     while time.monotonic() < end:
+        pools = admin.call('pool', {})['pools']
         now = look(daemon)
-        if {k: v for k, v in now.items() if k[1] != 'kilobytes'} == {k: v for k, v in last.items() if k[1] != 'kilobytes'}:
+        if (all(p['target'] == p['parked'] == p['warm'] and not p['starting'] for p in pools) and
+                {k: v for k, v in now.items() if k[1] != 'kilobytes'} == {k: v for k, v in last.items() if k[1] != 'kilobytes'}):
             return now
         last = now
         time.sleep(0.5)
@@ -153,7 +156,8 @@ def main():
     profiles = t.dir + '/profiles'
     shutil.copytree(REPO + '/profiles', profiles)
     os.replace(t.profile('soak', 'python', wall=300), profiles + '/soak.json')
-    daemon = Daemon(('--profiles', profiles))
+    # Between the looks pools go back to what profiles say: how many jails stand ready by then is no leak.
+    daemon = Daemon(('--profiles', profiles, '--config', t.file('brigd.conf', 'pool_idle = 1s\n')))
     callers = [Caller(daemon) for _ in range(CLIENTS)]
     side_by_side(callers, WARM_UP)
     first = settled(daemon)

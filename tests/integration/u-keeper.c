@@ -1,12 +1,15 @@
-/* The keeper as a whole, with a core and a zygote of the test's own: the protocol,
- * what breaks it, and what is left when any of them is killed. core_main() here
- * takes the place of the real one; the zygote is this program again. */
+/* The keeper as a whole, with a core, an audit process and a zygote of the test's own: the protocols,
+ * what breaks them, and what is left when any of them is killed. core_main() and audit_main() here
+ * take the place of the real ones; the zygote is this program again. */
 #include "jail/base/fd.h"
 #include "jail/spec.h"
 #include "jail/zygote_proto.h"
+#include "supervisor/audit.h"
+#include "supervisor/audit_proto.h"
 #include "supervisor/core.h"
 #include "supervisor/keeper.h"
 #include "supervisor/keeper_proto.h"
+#include "supervisor/wire/chain.h"
 #include "tests/unit/unit.h"
 
 #include <dirent.h>
@@ -22,13 +25,15 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 /* What the fake core does, chosen by the test through boot->config.warm. */
 enum plan {
 	PLAN_LIFE, PLAN_FDS, PLAN_REFUSALS, PLAN_SLEEP, PLAN_EXIT,
 	PLAN_BAD_KIND, PLAN_BAD_SIZE, PLAN_BAD_MAGIC, PLAN_BAD_SLOT, PLAN_BAD_FDS, PLAN_BAD_GEN, PLAN_BAD_SPEC, PLAN_BAD_PIDFD,
-	PLAN_BAD_STOP, PLAN_BAD_END,
+	PLAN_BAD_STOP, PLAN_BAD_READY, PLAN_BAD_END,
+	PLAN_DAEMON,
 };
 
 #define STATUS_GOOD 42
@@ -264,6 +269,7 @@ static int plan_bad(enum plan plan)
 		msg.kind = KP_CGROUP_JOIN;
 		fd = null;
 		break;
+	case PLAN_BAD_READY: msg.kind = KP_READY; break; /* a private supervisor has nobody to tell */
 	case PLAN_BAD_STOP: msg.kind = KP_ZYGOTE_STOP; msg.gen = 5; break;
 	default: return STATUS_WRONG;
 	}
@@ -271,6 +277,70 @@ static int plan_bad(enum plan plan)
 	MUST(fd_recv(core->keeper_fd, &reply, sizeof(reply), NULL, 0, NULL, 0) <= 0);
 	for (;;)
 		pause(); /* must be killed */
+}
+
+/* What a daemon's core tells the test that connects. */
+struct core_says {
+	pid_t pid;
+	uint32_t next_gen, restarts;
+	bool reload_ok;
+};
+
+static int ask_kind(uint32_t kind, struct keeper_reply *reply, int *ret_fd)
+{
+	return ask(&(struct keeper_msg){ .magic = KEEPER_MAGIC, .kind = kind }, -1, reply, ret_fd);
+}
+
+/* The file that it reads is none, so the memfd holds the reason. */
+static bool reload_works(void)
+{
+	struct keeper_reply reply;
+	_cleanup_close_ int fd = -1;
+
+	return ask_kind(KP_RELOAD, &reply, &fd) == 1 && reply.err == 0 && fd >= 0 && ask_kind(KP_RELOAD_REFUSED, &reply, NULL) == 1;
+}
+
+/* Leaves a zygote and its "jail", which the test gets, and dies. */
+static int die_at_work(int client)
+{
+	struct keeper_reply reply;
+	struct zygote_says zygote;
+	int control = -1, pidfd = -1;
+	char c = 'z';
+
+	MUST(start_zygote(core->next_gen, &reply, &control) == 1 && reply.err == 0);
+	MUST(fd_recv(control, &zygote, sizeof(zygote), NULL, 0, NULL, 0) == 1);
+	MUST(ask_slot(KP_CGROUP_NEW, 5, -1, &reply) == 1 && reply.err == 0);
+	MUST(fd_send(control, &c, 1, NULL, 0) == 0 && fd_recv(control, &c, 1, &pidfd, 1, NULL, 0) == 1);
+	MUST(ask_slot(KP_CGROUP_JOIN, 5, pidfd, &reply) == 1 && reply.err == 0);
+	MUST(fd_send(client, &c, 1, &pidfd, 1) == 0);
+	MUST(recv(client, &c, 1, 0) == 1); /* it has looked at the living */
+	return raise(SIGKILL);
+}
+
+/* Serves one test after the other: 's' says, 'z' dies at work, 'b' and 'r' break the protocol. */
+static int plan_daemon(void)
+{
+	struct keeper_reply reply;
+	struct pollfd p = { core->agent_fd, POLLIN, 0 };
+	char c;
+
+	MUST(fcntl(core->agent_fd, F_GETFD) >= 0 && fcntl(core->admin_fd, F_GETFD) >= 0 && core->client_fd < 0);
+	MUST(ask_kind(KP_READY, &reply, NULL) == 1 && reply.err == 0);
+	while (poll(&p, 1, 20000) == 1) {
+		_cleanup_close_ int client = accept4(core->agent_fd, NULL, NULL, SOCK_CLOEXEC);
+		if (recv(client, &c, 1, 0) != 1)
+			continue;
+		struct core_says says = { getpid(), core->next_gen, core->restarts, c == 's' && reload_works() };
+		if (c == 'z')
+			return die_at_work(client);
+		if (c == 'b')
+			(void)ask_kind(99, &reply, NULL);
+		if (c == 'r')
+			(void)ask_kind(KP_RELOAD_DONE, &reply, NULL); /* nothing was read */
+		(void)send(client, &says, sizeof(says), MSG_NOSIGNAL);
+	}
+	return STATUS_GOOD;
 }
 
 int core_main(struct core_boot *boot)
@@ -283,12 +353,75 @@ int core_main(struct core_boot *boot)
 	case PLAN_FDS: r = plan_fds(); break;
 	case PLAN_REFUSALS: r = plan_refusals(); break;
 	case PLAN_SLEEP: r = plan_sleep(); break;
+	case PLAN_DAEMON: r = plan_daemon(); break;
 	case PLAN_EXIT: break;
 	default: r = plan_bad((enum plan)boot->config.warm); break;
 	}
 	if (r == STATUS_WRONG)
 		fprintf(stderr, "# core: wrong at line %d\n", core_line);
 	return r;
+}
+
+/* ---- audit ------------------------------------------------------------------------- */
+
+#define ROTATE_BYTES (64u << 10)
+#define ROTATE_NUMBER 7
+
+static int audit_ask(const struct audit_boot *boot, uint64_t number, int *ret_fd)
+{
+	struct audit_ctl ctl = { .magic = AUDIT_CTL_MAGIC, .kind = AUDIT_ROTATE, .number = number };
+
+	if (fd_send(boot->keeper_fd, &ctl, sizeof(ctl), NULL, 0) < 0 ||
+	    fd_recv(boot->keeper_fd, &ctl, sizeof(ctl), ret_fd, 1, NULL, 0) != 1 || ctl.kind != AUDIT_FILE || ctl.number != number)
+		return -1;
+	return ctl.err;
+}
+
+static bool audit_fill(int fd, size_t len)
+{
+	static char bytes[ROTATE_BYTES];
+
+	memset(bytes, 'x', sizeof(bytes));
+	return fd_write_all(fd, bytes, len) == 0;
+}
+
+/* Asks for what it may and may not have, then breaks the protocol. Where it was answered wrongly, or 0. */
+static int audit_tries(struct audit_boot *boot)
+{
+	int fd = -1, none = -1;
+
+	if (audit_ask(boot, ROTATE_NUMBER, &none) != EPERM || none >= 0) /* nothing to put away yet */
+		return __LINE__;
+	if (!audit_fill(boot->log_fd, ROTATE_BYTES) || audit_ask(boot, 0, &none) == 0 || audit_ask(boot, UINT64_MAX, &none) == 0)
+		return __LINE__;
+	if (audit_ask(boot, ROTATE_NUMBER, &fd) != 0 || fd < 0 || !(fcntl(fd, F_GETFL) & O_APPEND))
+		return __LINE__;
+	boot->log_fd = fd;
+	if (!audit_fill(fd, ROTATE_BYTES) || audit_ask(boot, ROTATE_NUMBER, &none) != EEXIST) /* never over a file that is there */
+		return __LINE__;
+	(void)fd_send(boot->keeper_fd, "?", 1, NULL, 0);
+	return 0;
+}
+
+int audit_main(struct audit_boot *boot)
+{
+	struct audit_ctl ctl = { .magic = AUDIT_CTL_MAGIC, .kind = AUDIT_READY };
+	char text[256] = "";
+
+	if (fd_send(boot->keeper_fd, &ctl, sizeof(ctl), NULL, 0) < 0)
+		return 1;
+	if (!boot->why[0]) {
+		snprintf(text, sizeof(text), "\nline %d\n", audit_tries(boot));
+		(void)fd_write_all(boot->log_fd, text, strlen(text));
+		for (;;)
+			pause(); /* must be killed */
+	}
+	snprintf(text, sizeof(text), "after %s, before %d\n", boot->why, boot->before_fd >= 0);
+	(void)fd_write_all(boot->log_fd, text, strlen(text));
+	while (fd_recv(boot->keeper_fd, &ctl, sizeof(ctl), NULL, 0, NULL, 0) == 1)
+		if (ctl.kind == AUDIT_STOP)
+			(void)fd_write_all(boot->log_fd, "stop\n", 5);
+	return 0;
 }
 
 /* ---- the tests --------------------------------------------------------------------- */
@@ -493,6 +626,163 @@ static void test_the_keeper_keeps_few_capabilities(void **state UNUSED)
 	keeper_wait(&r);
 }
 
+/* ---- a daemon ---------------------------------------------------------------------- */
+
+static char g_dir[64];
+static pid_t g_keeper; /* of a daemon; its test may have failed before it ended */
+
+static int dir_make(void **state UNUSED)
+{
+	snprintf(g_dir, sizeof(g_dir), "/var/tmp/brig-u-keeper.XXXXXX");
+	return mkdtemp(g_dir) ? 0 : -1;
+}
+
+static int dir_remove(void **state UNUSED)
+{
+	char command[100];
+
+	if (waitpid(g_keeper, NULL, WNOHANG) == 0 && kill(g_keeper, SIGKILL) == 0)
+		(void)waitpid(g_keeper, NULL, 0);
+	snprintf(command, sizeof(command), "rm -r %s", g_dir);
+	return system(command);
+}
+
+static pid_t daemon_fork(bool audit)
+{
+	fflush(NULL);
+	g_keeper = fork();
+	if (g_keeper == 0) {
+		static struct keeper_boot boot = { .client_fd = -1, .config.warm = PLAN_DAEMON, .from.config = "/dev/null", .config.log_level = 6 };
+		char self[PATH_MAX] = "";
+		struct config *c = &boot.config;
+		snprintf(c->run_dir, sizeof(c->run_dir), "%s", g_dir);
+		snprintf(c->agent.path, sizeof(c->agent.path), "%s/agent.sock", g_dir);
+		snprintf(c->admin.path, sizeof(c->admin.path), "%s/admin.sock", g_dir);
+		c->agent.mode = c->admin.mode = 0600;
+		c->agent.uid = c->admin.uid = getuid();
+		c->agent.gid = c->admin.gid = getgid();
+		boot.zygote_path = self;
+		c->audit = audit;
+		c->audit_rotate_bytes = ROTATE_BYTES;
+		snprintf(c->state_dir, sizeof(c->state_dir), "%s/state", g_dir);
+		if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
+			_exit(1);
+		_exit(keeper_main(&boot));
+	}
+	return g_keeper;
+}
+
+/* A connection that was sent this letter; waits until a daemon listens. */
+static int daemon_tell(char letter)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s/agent.sock", g_dir);
+	for (int i = 0; connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0; i++) {
+		assert_true(i < 1000);
+		usleep(10000);
+	}
+	assert_int_equal(send(fd, &letter, 1, MSG_NOSIGNAL), 1);
+	return fd;
+}
+
+/* Of a core other than `before`. */
+static struct core_says daemon_ask(pid_t before)
+{
+	struct core_says says = { 0 };
+
+	for (int i = 0; i < 100; i++) {
+		_cleanup_close_ int fd = daemon_tell('s');
+		if (recv(fd, &says, sizeof(says), MSG_WAITALL) == sizeof(says) && says.pid != before)
+			return says;
+		usleep(20000);
+	}
+	fail_msg("no other core than %d answers", (int)before);
+	return says;
+}
+
+/* Core dies: its zygote, the jail below it, and the jail's group are gone before another core comes. */
+static struct core_says core_dies_at_work(pid_t first)
+{
+	_cleanup_close_ int conn = daemon_tell('z');
+	struct core_says next;
+	char name[64], c;
+	int pidfd = -1;
+
+	assert_int_equal(fd_recv(conn, &c, 1, &pidfd, 1, NULL, 0), 1);
+	struct pollfd dead = { pidfd, POLLIN, 0 };
+	group_name(pidfd, name, sizeof(name));
+	assert_int_equal(send(conn, "k", 1, MSG_NOSIGNAL), 1);
+	next = daemon_ask(first);
+	assert_int_equal(poll(&dead, 1, 0), 1);
+	close(pidfd);
+	assert_int_equal(groups_named(name), 0);
+	return next;
+}
+
+static void test_a_daemon_has_another_core(void **state UNUSED)
+{
+	char path[PATH_MAX], c;
+	int status;
+
+	pid_t keeper = daemon_fork(false);
+	struct core_says says = daemon_ask(0);
+	assert_int_equal(says.next_gen, 1);
+	assert_int_equal(says.restarts, 0);
+	assert_true(says.reload_ok);
+	says = core_dies_at_work(says.pid);
+	assert_int_equal(says.next_gen, 2);
+	assert_int_equal(says.restarts, 1);
+	/* One that breaks the protocol costs itself and not the daemon. */
+	for (const char *letter = "br"; *letter; letter++) {
+		_cleanup_close_ int fd = daemon_tell(*letter);
+		assert_int_equal(recv(fd, &c, 1, 0), 0);
+		says = daemon_ask(says.pid);
+	}
+	/* This core has no handler and dies of the word to drain; the keeper ends in order all the same. */
+	kill(keeper, SIGTERM);
+	assert_int_equal(waitpid(keeper, &status, 0), keeper);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 70);
+	snprintf(path, sizeof(path), "%s/agent.sock", g_dir);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+/* Waits for it: the log's last lines. */
+static void log_says(const char *word)
+{
+	char path[PATH_MAX];
+	static char text[4 * ROTATE_BYTES];
+
+	snprintf(path, sizeof(path), "%s/state/audit/" CHAIN_LOG_NAME, g_dir);
+	for (int i = 0; i < 500; i++) {
+		ssize_t n = fd_read_file_at(AT_FDCWD, path, text, sizeof(text));
+		if (n > 0 && strstr(text, word))
+			return;
+		usleep(20000);
+	}
+	fail_msg("%s does not say %s: ...%s", path, word, strchr(text, '\n') ? strchr(text, '\n') : "");
+}
+
+static void test_audit_gets_its_files_and_no_more(void **state UNUSED)
+{
+	char path[PATH_MAX];
+	int status;
+	struct stat st;
+
+	pid_t keeper = daemon_fork(true);
+	log_says("\nline 0\n");
+	log_says("after signal 9, before 1\n");
+	(void)daemon_ask(0);
+	kill(keeper, SIGTERM);
+	assert_int_equal(waitpid(keeper, &status, 0), keeper);
+	log_says("stop\n");
+	snprintf(path, sizeof(path), "%s/state/audit/" CHAIN_OLD_NAME, g_dir, (unsigned long long)ROTATE_NUMBER);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_size, ROTATE_BYTES);
+	assert_int_equal(st.st_mode & 07777, 0600);
+}
+
 int main(int argc UNUSED, char **argv)
 {
 	if (strncmp(argv[0], "zygote: gen ", 12) == 0)
@@ -506,6 +796,8 @@ int main(int argc UNUSED, char **argv)
 		cmocka_unit_test(test_a_killed_keeper_takes_all_along_and_is_swept),
 		cmocka_unit_test(test_two_at_once_do_not_meet),
 		cmocka_unit_test(test_the_keeper_keeps_few_capabilities),
+		cmocka_unit_test_setup_teardown(test_a_daemon_has_another_core, dir_make, dir_remove),
+		cmocka_unit_test_setup_teardown(test_audit_gets_its_files_and_no_more, dir_make, dir_remove),
 	};
 	return cmocka_run_group_tests_name("keeper", tests, NULL, NULL);
 }

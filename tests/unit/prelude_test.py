@@ -34,17 +34,18 @@ class Host:
         pass
 
 
-def fresh(imports=(), full=False, profile="pure"):
+def fresh(imports=(), full=False, profile="pure", keep=False):
     spec = importlib.util.spec_from_file_location("brig_prelude_under_test", SOURCE)
     prelude = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(prelude)
-    prelude.configure(profile, full, list(imports), [], Host())
+    prelude.configure(profile, full, list(imports), [], Host(), keep)
     return prelude
 
 
-def call(body, args=None, imports=(), full=False, raw=None):
-    """-> ("ok", value) or ("error", report)."""
-    prelude = fresh(imports, full)
+def call(body, args=None, imports=(), full=False, raw=None, prelude=None):
+    """-> ("ok", value) or ("error", report). prelude: a session's, which keeps the module of the tool."""
+    kept = prelude is not None
+    prelude = prelude or fresh(imports, full)
     text = raw if raw is not None else json.dumps({} if args is None else args)
     body = body if isinstance(body, bytes) else body.encode("utf-8", "surrogatepass")
     try:
@@ -60,7 +61,8 @@ def call(body, args=None, imports=(), full=False, raw=None):
         kind = "error"
     finally:
         prelude.finish()
-        sys.modules.pop("tool", None)
+        if not kept:
+            sys.modules.pop("tool", None)
     assert len(payload) <= 64 << 10 or kind == "ok", len(payload)
     digits = sys.get_int_max_str_digits()
     sys.set_int_max_str_digits(0)
@@ -346,6 +348,64 @@ class Fresh(Case):
 class Files(unittest.TestCase):
     def test_the_prelude_fits_into_a_spec(self):
         self.assertLessEqual(os.path.getsize(SOURCE), 64 << 10)
+
+
+class Sessions(Case):
+    """One prelude for several bodies, as a session's jail has it."""
+
+    def setUp(self):
+        self.prelude = fresh(("asyncio", "sys"), keep=True)
+
+    def tearDown(self):
+        sys.modules.pop("tool", None)
+
+    def run_body(self, body, **more):
+        return call(body, prelude=self.prelude, **more)
+
+    def test_names_stay(self):
+        self.assertEqual(self.run_body("x = [1]\ndef run():\n    return x"), ("ok", [1]))
+        self.assertEqual(self.run_body("x.append(2)\ndef run():\n    return x"), ("ok", [1, 2]))
+
+    def test_run_is_the_bodys_own(self):
+        self.run_body("def run():\n    return 1")
+        kind, report = self.run_body("y = 2")
+        self.assertEqual((kind, report["type"]), ("error", "NameError"))
+
+    def test_lines_of_each_body(self):
+        self.run_body("def f():\n\n    return 1 / 0\ndef run():\n    return 1")
+        kind, report = self.run_body("\n\n\ndef run():\n    return f()")
+        self.assertEqual((kind, report["line"]), ("error", 5))
+        self.assertEqual(report["traceback"], ['File "tool-2.py", line 5, in run: return f()', 'File "tool.py", line 3, in f: return 1 / 0'])
+        kind, report = self.run_body("def run(: pass")
+        self.assertEqual((report["type"], report["line"], 'tool-3.py' in report["traceback"][0]), ("SyntaxError", 1, True))
+
+    def test_a_thousand_bodies_are_not_kept(self):
+        self.run_body("def f():\n    return 1 / 0\ndef run():\n    return 1")
+        for _ in range(1000):
+            self.run_body("def run():\n    return 1")
+        self.assertEqual(len(self.prelude.sources), 8)
+        kind, report = self.run_body("def run():\n    return f()")
+        self.assertEqual((report["line"], report["traceback"][1]), (2, 'File "tool.py", line 2, in f'))
+
+    def test_a_spoilt_module_begins_anew(self):
+        self.run_body("import sys\nx = 1\nsys.modules['tool'] = 7\ndef run():\n    return 1")
+        self.assertEqual(self.run_body("def run():\n    return x")[1]["type"], "NameError")
+
+    def test_one_event_loop(self):
+        body = "import asyncio\nasync def run():\n    await asyncio.sleep(0)\n    return hash(asyncio.get_running_loop())"
+        self.assertEqual(self.run_body(body), self.run_body(body))
+        self.prelude.loop.close()
+
+    def test_the_switch_interval_is_the_tools(self):
+        before = sys.getswitchinterval()
+        self.run_body("import sys\nsys.setswitchinterval(0.001)\ndef run():\n    return 1")
+        self.assertAlmostEqual(sys.getswitchinterval(), 0.25)
+        self.assertEqual(self.run_body("def run():\n    return round(sys.getswitchinterval(), 4)"), ("ok", 0.001))
+        sys.setswitchinterval(before)
+
+    def test_restricted_builtins_hold_again(self):
+        for _ in range(2):
+            self.assertEqual(self.run_body("def run():\n    return open('/etc/passwd')")[1]["type"], "NameError")
 
 
 if __name__ == "__main__":

@@ -502,6 +502,37 @@ static void what_was_sent_before_the_death_of_all_others_is_written(void **state
 	harness_done(&h);
 }
 
+/* Then the kernel resets the sockets, and says so before it gives out what was sent. */
+static void what_was_sent_is_written_although_answers_were_unread(void **state)
+{
+	(void)state;
+	struct harness h;
+	struct audit_ctl msg = { .magic = AUDIT_CTL_MAGIC, .kind = AUDIT_STOP, .text = "a signal told it to" };
+	struct pollfd p[2];
+
+	harness_init(&h);
+	h.config.audit_rotate_bytes = 1;
+	start(&h, "");
+	core_connect(&h, CORE);
+	say(&h, AUDIT_BEGIN, 1, ID_A);
+	p[0] = (struct pollfd){ h.core, POLLIN, 0 };
+	p[1] = (struct pollfd){ h.keeper, POLLIN, 0 };
+	assert_int_equal(poll(&p[0], 1, 5000), 1); /* acknowledged, and not read */
+	assert_int_equal(poll(&p[1], 1, 5000), 1); /* ROTATE, neither */
+	kill(h.pid, SIGSTOP);
+	say(&h, AUDIT_END, 2, ID_A);
+	assert_int_equal(fd_send(h.keeper, &msg, sizeof(msg), NULL, 0), 0);
+	h.core = fd_close(h.core);
+	h.keeper = fd_close(h.keeper);
+	kill(h.pid, SIGCONT);
+	assert_int_equal(stop(&h), 0);
+	char *text = slurp(h.log);
+	assert_int_equal(count(text, "\"kind\":\"end\""), 1);
+	assert_int_equal(count(text, "\"outcome\":\"internal_error\""), 0);
+	assert_non_null(strstr(text, "\"kind\":\"stop\",\"text\":\"a signal told it to\""));
+	harness_done(&h);
+}
+
 static void the_next_one_writes_nothing_twice_and_loses_nothing(void **state)
 {
 	(void)state;
@@ -528,6 +559,7 @@ static void the_next_one_writes_nothing_twice_and_loses_nothing(void **state)
 	char *text = slurp(h.log);
 	assert_int_equal(count(text, "\"kind\":\"begin\""), 3);
 	assert_int_equal(count(text, "\"kind\":\"end\""), 3);
+	assert_int_equal(count(text, "\"kind\":\"bad\""), 0);
 	assert_int_equal(count(text, "\"kind\":\"audit_start\",\"text\":\"signal 9\""), 1);
 	assert_int_equal(count(text, "\"kind\":\"core_start\""), 2);
 	assert_int_equal(count(text, "\"call_id\":\"" ID_B "\",\"outcome\":\"internal_error\",\"cause\":\"core_ended\""), 1);
@@ -787,6 +819,7 @@ static void it_can_append_and_nothing_else(void **state)
 	_cleanup_close_ int made = mkstemp(path);
 	_cleanup_close_ int fd = open(path, O_APPEND | O_WRONLY | O_CLOEXEC);
 
+	assert_true(made >= 0);
 	assert_int_equal(fd_write_all(fd, "begin", 5), 0);
 	assert_int_equal(sealed(appends, fd), 0);
 	assert_int_equal(sealed(cuts, fd), 0);
@@ -812,6 +845,7 @@ int main(void)
 		cmocka_unit_test(torn_bytes_are_sound_only_as_their_record_says),
 		cmocka_unit_test(a_call_is_written_and_acknowledged),
 		cmocka_unit_test(what_was_sent_before_the_death_of_all_others_is_written),
+		cmocka_unit_test(what_was_sent_is_written_although_answers_were_unread),
 		cmocka_unit_test(the_next_one_writes_nothing_twice_and_loses_nothing),
 		cmocka_unit_test(a_new_supervisor_ends_what_the_old_one_left_open),
 		cmocka_unit_test(a_torn_line_is_noted_wherever_it_was_torn),

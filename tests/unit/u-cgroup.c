@@ -365,8 +365,10 @@ static void test_sweep_takes_only_what_dead_supervisors_left(void **state UNUSED
 	snprintf(alive, sizeof(alive), "%s-8.3.abc", cut);
 	snprintf(ours, sizeof(ours), "%s.3.abc", lane);
 	const char *const all[] = { dead, alive, ours, foreign, other };
-	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		take_away(&host, all[i]); /* of a run that was stopped */
 		make(&host, all[i]);
+	}
 	/* A member that outlived its supervisor. */
 	struct member m = member_fork(deed_hide);
 	char text[24];

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 static struct config g_config;
 static struct config_origin g_origin;
@@ -161,6 +162,34 @@ static void test_dangerous_combinations(void **state UNUSED)
 	taken(text);
 	strcat(text, "0");
 	refused(text, "brigd.conf:1:11", "shorter run_dir");
+}
+
+#define ORDINARY_ID 61234
+
+/* A service's user has neither: the file may name the places. Which check failed, or 0. */
+static int without_places(void)
+{
+	(void)unsetenv("BRIG_STATE");
+	(void)unsetenv("HOME");
+	if (geteuid() == 0 && setuid(ORDINARY_ID) < 0)
+		return 1;
+	if (parse("") == 0 || strcmp(g_err.where, "run_dir") != 0 || !strstr(g_err.hint, "BRIG_STATE"))
+		return 2;
+	if (parse("run_dir = /tmp/a") == 0 || strcmp(g_err.where, "state_dir") != 0)
+		return 3;
+	return parse("run_dir = /tmp/a\nstate_dir = /tmp/b") == 0 ? 0 : 4;
+}
+
+static void test_no_home_and_no_file(void **state UNUSED)
+{
+	int status;
+
+	fflush(NULL);
+	pid_t pid = fork();
+	if (pid == 0)
+		_exit(without_places());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
 }
 
 static void test_too_many_in_a_list(void **state UNUSED)
@@ -379,6 +408,7 @@ int main(void)
 		cmocka_unit_test(test_a_long_line_is_refused),
 		cmocka_unit_test(test_wrong_values),
 		cmocka_unit_test(test_dangerous_combinations),
+		cmocka_unit_test(test_no_home_and_no_file),
 		cmocka_unit_test(test_too_many_in_a_list),
 		cmocka_unit_test(test_every_key_has_a_default_within_its_range),
 		cmocka_unit_test(test_what_is_printed_can_be_read),

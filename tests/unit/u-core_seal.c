@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* What a sealed child saw; each bit is one thing that is as it must be. */
-enum { READS_PROC = 1, READS_SYS = 2, NOT_ETC = 4, NOT_TMP = 8, NOT_TCP = 16, ALL = 31 };
+enum { READS_PROC = 1, READS_SYS = 2, NOT_ETC = 4, NOT_TMP = 8, NOT_TCP = 16, SAYS_SO = 32, ALL = 63 };
 
 static int landlock_abi(void)
 {
@@ -48,6 +48,7 @@ static int look(void)
 	seen |= opens("/etc/passwd", O_RDONLY) == EACCES ? NOT_ETC : 0;
 	seen |= opens("/tmp/brig-core-seal", O_WRONLY | O_CREAT | O_EXCL) == EACCES ? NOT_TMP : 0;
 	seen |= landlock_abi() < 4 || tcp_error() == EACCES ? NOT_TCP : 0;
+	seen |= core_seal_holds() ? SAYS_SO : 0;
 	return seen;
 }
 

@@ -12,7 +12,7 @@ static char *build(const struct core_boot *boot, const char *receipt, const char
 	struct jbuf b;
 
 	jbuf_init(&b, 1u << 20);
-	assert_int_equal(doctor_build(&b, boot, receipt, layer, text), 0);
+	assert_int_equal(doctor_build(&b, boot, &(struct doctor_input){ .receipt_json = receipt, .error_layer = layer, .error_text = text }), 0);
 	assert_false(b.failed);
 	assert_int_equal(json_check(b.data, b.len, JSON_OBJECT, 16, &je), 0);
 	jbuf_raw(&b, "", 1);
@@ -89,8 +89,48 @@ static void no_trial_is_no_verdict(void **state)
 	(void)state;
 	expect(json, "verdict", "unknown");
 	jbuf_init(&b, 1000);
-	assert_int_equal(doctor_build(&b, &boot, "[1", NULL, NULL), -EINVAL);
+	assert_int_equal(doctor_build(&b, &boot, &(struct doctor_input){ .receipt_json = "[1" }), -EINVAL);
 	assert_int_equal(b.len, 0);
+}
+
+/* state of the "authority" line of this host for that asker; free the text. */
+static char *authority_of(const struct core_boot *boot, uid_t peer)
+{
+	const struct doctor_input in = { .peer_known = true, .peer = peer, .supervisor = "[{\"role\":\"core\"}]" };
+	size_t start, len, n;
+	char path[32];
+	struct jbuf b;
+
+	jbuf_init(&b, 1u << 20);
+	assert_int_equal(doctor_build(&b, boot, &in), 0);
+	expect(b.data, "supervisor.0.role", "core");
+	for (int i = 0;; i++) {
+		snprintf(path, sizeof(path), "host.%d.name", i);
+		assert_true(json_find(b.data, b.len, path, &start, &len, NULL));
+		if (len == 11 && memcmp(b.data + start, "\"authority\"", 11) == 0) {
+			snprintf(path, sizeof(path), "host.%d.state", i);
+			break;
+		}
+	}
+	assert_true(json_find(b.data, b.len, path, &start, &len, NULL));
+	char *state = json_string_dup(b.data + start, len, &n);
+	jbuf_done(&b);
+	return state;
+}
+
+static void whoever_may_approve_is_warned_of(void **state)
+{
+	struct core_boot boot = { .client_fd = -1, .as_root = true, .uid = 70001, .config.admin = { .uids = { 1000 }, .uid_count = 1 } };
+	const struct {
+		uid_t peer;
+		const char *want;
+	} cases[] = { { 0, "warn" }, { 70001, "warn" }, { 1000, "warn" }, { 1001, "ok" } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		_cleanup_free_ char *got = authority_of(&boot, cases[i].peer);
+		assert_string_equal(got, cases[i].want);
+	}
 }
 
 int main(void)
@@ -100,6 +140,7 @@ int main(void)
 		cmocka_unit_test(what_is_degraded_is_named_with_its_fix),
 		cmocka_unit_test(a_refused_trial_names_the_layer_and_claims_nothing_else),
 		cmocka_unit_test(no_trial_is_no_verdict),
+		cmocka_unit_test(whoever_may_approve_is_warned_of),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -307,6 +307,8 @@ static void an_error_brings_its_hint(void)
 	err_hint(&err, "stop that one");
 	log_err(LOG_ERR, "start_failed", LOG_FIELDS(LOG_NUM("errno", err.code)), &err);
 	log_err(LOG_WARNING, "start_failed", LOG_NONE, &err); /* below the level */
+	log_open(LOG_JSON, LOG_ERR, NULL);
+	log_err(LOG_ERR, "start_failed", LOG_NONE, &err);
 }
 
 static void errors_are_told_whole(void **state)
@@ -320,7 +322,11 @@ static void errors_are_told_whole(void **state)
 	ssize_t n = read(p[0], buf, sizeof(buf) - 1);
 	assert_true(n > 0);
 	buf[n] = '\0';
-	assert_string_equal(buf, "brigd: keeper: run_dir: another brigd serves it (errno=16, hint=stop that one)\n");
+	char *json = strchr(buf, '{');
+	assert_non_null(json);
+	assert_non_null(strstr(json, "\"fields\":{\"hint\":\"stop that one\"}}\n"));
+	*json = '\0';
+	assert_string_equal(buf, "brigd: keeper: run_dir: another brigd serves it (errno=16)\nbrigd: keeper: hint: stop that one\n");
 	close(p[0]);
 	close(p[1]);
 }

@@ -1,5 +1,6 @@
 /* The exposition byte for byte, and what is counted where. */
 #include "supervisor/metrics_impl.h"
+#include "supervisor/pool_impl.h"
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -68,12 +69,13 @@ static struct profile_store *store_make(unsigned n)
 
 static struct core_boot boot;
 static struct core core;
+static struct pools pools; /* none */
 
 static int begin(void **state)
 {
 	(void)state;
 	boot = (struct core_boot){ .profiles = store_make(METRICS_PROFILES + 10) };
-	core = (struct core){ .boot = &boot, .metrics = metrics_new(2) };
+	core = (struct core){ .boot = &boot, .metrics = metrics_new(2), .pools = &pools };
 	return 0;
 }
 

@@ -79,4 +79,48 @@ is "a sleeper times out" "$rc $(json outcome)" "5 timeout"
 
 call 'def run(): raise ValueError("no")'
 is "a raised error is tool_error" "$rc $(json outcome) $(json error.type)" "1 tool_error ValueError"
+
+# The daemon: its core is killed with a call in flight, and serves again.
+if [ "$who" = root ]; then
+	export BRIG_STATE=$work/state
+	daemon_core() { "$BRIG" status --json 2>/dev/null | "$PYTHON" -c 'import json, sys
+print(next(p["pid"] for p in json.load(sys.stdin)["processes"] if p["role"] == "core"))' 2>/dev/null; }
+	until_core() { # NOT-THIS-PID
+		for _ in $(seq "$(scaled 100)"); do
+			core=$(daemon_core)
+			[ -z "$core" ] || [ "$core" = "$1" ] || return 0
+			sleep 0.1
+		done
+		return 1
+	}
+	"${BRIG%/brig}/brigd" 2>"$work/brigd.log" &
+	daemon=$!
+	until_core none
+	is "brigd serves" "$?" 0
+	printf 'def run(n): return n + 1\n' >"$work/body.py"
+	run_brig run "$work/body.py" --json --args '{"n": 41}'
+	is "a call over its socket" "$rc $(json outcome) $(json result) $(json receipt.cgroup)" "0 ok 42 v2"
+	printf 'import time\ndef run(): time.sleep(1000)\n' >"$work/sleep.py"
+	"$BRIG" run "$work/sleep.py" --profile python >"$work/killed.out" 2>&1 &
+	caller=$!
+	for _ in $(seq "$(scaled 100)"); do
+		"$BRIG" list --json | grep -q running && break
+		sleep 0.1
+	done
+	killed=$core
+	kill -9 "$killed"
+	wait "$caller"
+	is "core is killed: the call in flight is internal_error" "$?" 70
+	until_core "$killed"
+	is "and another core serves" "$?" 0
+	run_brig run "$work/body.py" --json --args '{"n": 41}'
+	is "calls go on" "$rc $(json outcome) $(json result)" "0 ok 42"
+	kill "$daemon"
+	wait "$daemon"
+	is "it drains and ends" "$?" 0
+	run_brig audit verify
+	is "the audit log is whole" "$rc" 0
+	is "no control group of a jail is left" "$(find /sys/fs/cgroup -path '*brig*' -type d -name '*-*.*.*' | wc -l)" 0
+	unset BRIG_STATE
+fi
 finish
