@@ -168,24 +168,43 @@ void jail_zygote_msg(struct zygote *z, const struct zygote_msg *msg, int *fds, u
 	}
 }
 
+static struct jail *oldest_waiting(const struct zygote *z)
+{
+	struct jail *j, *oldest = NULL;
+
+	LIST_FOREACH(j, &z->core->jails, link)
+		if (j->zygote == z && j->state == JAIL_WAITING && (!oldest || j->seq < oldest->seq))
+			oldest = j;
+	return oldest;
+}
+
+/* In the order in which the keeper made their groups, which is the order in which the zygote gets them. */
+static void spawn_waiting(struct zygote *z)
+{
+	struct jail *j;
+
+	while (z->state == ZYGOTE_READY && (j = oldest_waiting(z))) {
+		struct zygote_msg msg = { .kind = ZY_SPAWN, .seq = j->seq, .slot = j->slot, .groups = j->groups };
+		int fds[ZSPAWN_FDS];
+
+		memcpy(fds, j->child_fds, sizeof(fds));
+		j->state = JAIL_SPAWNING;
+		zygote_send(z, &msg, fds, ZSPAWN_FDS);
+		for (int i = 0; i < ZSPAWN_FDS; i++)
+			j->child_fds[i] = fd_close(j->child_fds[i]);
+	}
+}
+
 void jail_zygote_changed(struct zygote *z)
 {
 	struct jail *j, *next;
 
+	spawn_waiting(z);
 	for (j = LIST_FIRST(&z->core->jails); j; j = next) {
 		next = LIST_NEXT(j, link);
 		if (j->zygote != z)
 			continue;
-		if (z->state == ZYGOTE_READY && j->state == JAIL_WAITING) {
-			struct zygote_msg msg = { .kind = ZY_SPAWN, .seq = j->seq, .slot = j->slot, .groups = j->groups };
-			int fds[ZSPAWN_FDS];
-
-			memcpy(fds, j->child_fds, sizeof(fds));
-			j->state = JAIL_SPAWNING;
-			zygote_send(z, &msg, fds, ZSPAWN_FDS);
-			for (int i = 0; i < ZSPAWN_FDS; i++)
-				j->child_fds[i] = fd_close(j->child_fds[i]);
-		} else if (z->state == ZYGOTE_DEAD && j->state != JAIL_GONE) {
+		if (z->state == ZYGOTE_DEAD && j->state != JAIL_GONE) {
 			/* Its PID namespace died with it: no process of this jail is left. */
 			if (j->state < JAIL_DYING) /* else its end was decided before, and stays what it was */
 				j->internal = !z->start_failed;

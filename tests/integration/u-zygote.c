@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -40,7 +41,7 @@ struct jail_run {
 
 static struct jail_spec spec;
 static int tests, failures;
-static uint64_t seq;
+static uint64_t seq, groups_id; /* groups_id: of the next SPAWN */
 
 static void check(bool ok, const char *what)
 {
@@ -223,7 +224,7 @@ static void status_exchange(int fd, enum status_kind tell, enum status_kind want
 static struct zygote_msg spawn(struct zygote_run *z, struct jail_run *j, uint32_t slot)
 {
 	int out[2], err[2], request[2], result[2], status[2];
-	struct zygote_msg msg = { .magic = ZYGOTE_MAGIC, .kind = ZY_SPAWN, .seq = ++seq, .slot = slot };
+	struct zygote_msg msg = { .magic = ZYGOTE_MAGIC, .kind = ZY_SPAWN, .seq = ++seq, .slot = slot, .groups = groups_id };
 
 	if (pipe2(out, O_CLOEXEC) < 0 || pipe2(err, O_CLOEXEC) < 0 || pipe2(request, O_CLOEXEC) < 0 || pipe2(result, O_CLOEXEC) < 0 ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, status) < 0)
@@ -352,6 +353,55 @@ static void test_calls(void)
 	zygote_end(&z);
 }
 
+/* What the keeper sends for a jail; any file shows who wrote into it. */
+static void groups_send(struct zygote_run *z, uint64_t id, const int *fds, uint32_t count)
+{
+	struct zygote_groups msg = { .magic = ZYGOTE_MAGIC, .count = count, .id = id };
+
+	if (fd_send(z->groups, &msg, sizeof(msg), fds, count) < 0)
+		bail("send groups");
+}
+
+static bool holds_text(int fd, const char *want)
+{
+	char text[8] = "";
+
+	return pread(fd, text, sizeof(text) - 1, 0) == (ssize_t)strlen(want) && strcmp(text, want) == 0;
+}
+
+static void test_groups(void)
+{
+	int files[3] = { memfd_create("a", MFD_CLOEXEC), memfd_create("b", MFD_CLOEXEC), memfd_create("c", MFD_CLOEXEC) };
+	struct status_rec rec = { .magic = STATUS_MAGIC, .kind = STATUS_GO };
+	struct zygote_msg msg;
+	struct zygote_run z;
+	struct jail_run j;
+
+	spec_reset();
+	z = zygote_start();
+	groups_send(&z, 1, &files[0], 1); /* of a jail that was given up */
+	groups_send(&z, 2, &files[1], 2);
+	groups_id = 2;
+	msg = spawn(&z, &j, 3);
+	check(msg.kind == ZY_SPAWNED && msg.err == 0, "a jail is made that enters its groups by itself");
+	/* No JOINED: it waits for nobody. verify.c tries whether a file is still open. */
+	check(fd_send(j.status, &rec, sizeof(rec), NULL, 0) == 0 && fd_recv(j.status, &rec, sizeof(rec), NULL, 0, NULL, 0) == 1 &&
+		      rec.kind == STATUS_LOCKED,
+	      "it goes through all layers");
+	check(holds_text(files[1], "0") && holds_text(files[2], "0"), "it wrote itself into each of its groups");
+	check(holds_text(files[0], ""), "and into none that was made for another");
+	jail_close(&j);
+	msg_take(z.control, &msg, NULL); /* its end: core's side of the status socket is gone */
+	groups_id = 3;
+	msg = spawn(&z, &j, 4);
+	check(msg.kind == ZY_SPAWNED && msg.err == EPROTO && j.pidfd < 0, "a jail whose groups did not come is not made");
+	jail_close(&j);
+	groups_id = 0;
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		fd_close(files[i]);
+	zygote_end(&z);
+}
+
 enum end { END_CORE, END_KEEPER, END_KILL, END_SHORT, END_FDS, END_SLOT, ENDS };
 
 static void end_do(struct zygote_run *z, enum end how)
@@ -403,6 +453,7 @@ int main(void)
 	(void)signal(SIGPIPE, SIG_IGN);
 	test_starts_refused();
 	test_calls();
+	test_groups();
 	test_ends();
 	printf("1..%d\n", tests);
 	return failures ? 1 : 0;
