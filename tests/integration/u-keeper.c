@@ -394,7 +394,7 @@ static bool audit_fill(int fd, size_t len)
 	return fd_write_all(fd, bytes, len) == 0;
 }
 
-/* Asks for what it may and may not have, then breaks the protocol. Where it was answered wrongly, or 0. */
+/* Asks for what it may and may not have. Where it was answered wrongly, or 0. */
 static int audit_tries(struct audit_boot *boot)
 {
 	int fd = -1, none = -1;
@@ -408,7 +408,6 @@ static int audit_tries(struct audit_boot *boot)
 	boot->log_fd = fd;
 	if (!audit_fill(fd, ROTATE_BYTES) || audit_ask(boot, ROTATE_NUMBER, &none) != EEXIST) /* never over a file that is there */
 		return __LINE__;
-	(void)fd_send(boot->keeper_fd, "?", 1, NULL, 0);
 	return 0;
 }
 
@@ -422,8 +421,9 @@ int audit_main(struct audit_boot *boot)
 	if (!boot->why[0]) {
 		snprintf(text, sizeof(text), "\nline %d\n", audit_tries(boot));
 		(void)fd_write_all(boot->log_fd, text, strlen(text));
+		(void)fd_send(boot->keeper_fd, "?", 1, NULL, 0);
 		for (;;)
-			pause(); /* must be killed */
+			pause(); /* must be killed: it broke the protocol */
 	}
 	snprintf(text, sizeof(text), "after %s, before %d\n", boot->why, boot->before_fd >= 0);
 	(void)fd_write_all(boot->log_fd, text, strlen(text));
