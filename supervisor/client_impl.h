@@ -23,6 +23,7 @@ struct client {
 	size_t in_at, in_len, in_cap;
 	size_t scanned;       /* of them, at their front, hold no line end */
 	size_t charged;       /* of in_cap, on the account */
+	size_t out_charged;   /* of `out`, likewise */
 	bool skipping;        /* inside a line that was refused while it came */
 	bool paused;          /* too many answers unread */
 	bool ended;           /* it has said all; answers may still go out */

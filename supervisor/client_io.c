@@ -4,6 +4,7 @@
 #include "supervisor/metrics.h"
 #include "supervisor/methods.h"
 #include "supervisor/request.h"
+#include "supervisor/sched.h"
 
 #include <event2/buffer.h>
 #include <poll.h>
@@ -35,6 +36,20 @@
 static bool out_full(const struct client *cl)
 {
 	return evbuffer_get_length(cl->out) > CLIENT_UNREAD_MAX;
+}
+
+/* What lies unread is on the account of its uid, which bounds it: no call begins while there is too much (peer_may_run). */
+static void out_charge(struct client *cl)
+{
+	size_t have = cl->out ? evbuffer_get_length(cl->out) : 0;
+
+	if (have == cl->out_charged)
+		return;
+	bool less = have < cl->out_charged;
+	peer_unread_set(cl->peer, cl->out_charged, have);
+	cl->out_charged = have;
+	if (less)
+		sched_room(cl->core);
 }
 
 static bool turn_waits(const struct client *cl)
@@ -72,15 +87,28 @@ static void in_free(struct client *cl)
 	cl->in_cap = cl->charged = 0;
 }
 
+/* A short line behind a long one does not keep what the long one had on the account. */
+static void in_shrink(struct client *cl)
+{
+	char *in = cl->charged > 0 && cl->in_len < CHUNK ? realloc(cl->in, IN_FREE) : NULL;
+
+	if (!in)
+		return;
+	cl->in = in;
+	cl->in_cap = IN_FREE;
+	peer_bytes_give(cl->peer, cl->charged);
+	cl->charged = 0;
+}
+
 /* Nothing before in_at is needed any more. */
 static void in_compact(struct client *cl)
 {
-	if (cl->in_len == 0 && cl->in_cap > IN_KEEP) {
+	if (cl->in_len == 0 && cl->in_cap > IN_KEEP)
 		in_free(cl);
-	} else if (cl->in_at > 0) {
+	else if (cl->in_at > 0)
 		memmove(cl->in, cl->in + cl->in_at, cl->in_len);
-	}
 	cl->in_at = 0;
+	in_shrink(cl);
 }
 
 /* Room for more bytes and a NUL. -ENOBUFS: the account has none. */
@@ -228,7 +256,6 @@ static void take_turn(struct client *cl)
 {
 	uint64_t begun = core_now_ns(), spent;
 	char *end = NULL;
-
 	for (int n = 0; n < TURN_LINES && !out_full(cl) && (end = line_end(cl)); n++)
 		line_serve(cl, end);
 	in_compact(cl);
@@ -317,6 +344,7 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
 		client_left(cl);
 		return;
 	}
+	out_charge(cl);
 	if (evbuffer_get_length(cl->out) == 0)
 		event_del(cl->write_ev);
 	if (!out_full(cl) && (cl->paused || (cl->ended && evbuffer_get_length(cl->out) == 0))) {
@@ -346,6 +374,7 @@ void client_send(struct client *cl, struct iovec *iov, int count)
 	}
 	if (!waits && evbuffer_get_length(cl->out) > 0)
 		out_watch(cl);
+	out_charge(cl);
 }
 
 void client_flush(struct client *cl, uint64_t until_ns)
@@ -378,7 +407,8 @@ void client_io_close(struct client *cl)
 		if (evs[i])
 			event_free(evs[i]);
 	if (cl->out)
-		evbuffer_free(cl->out);
+		evbuffer_free(take_ptr(cl->out));
+	out_charge(cl);
 	in_free(cl);
 	cl->fd = fd_close(cl->fd);
 }

@@ -45,6 +45,7 @@ int config_defaults(struct config *c, struct err *err)
 		.queued_bytes_per_uid = 64ull << 20,
 		.unread_ms = 30000,
 		.running_max = 32,
+		.running_per_uid = 24,
 		.queue_max = 1024,
 		.queue_wait_ms = 30000,
 		.forks_max = 4,

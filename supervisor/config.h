@@ -50,6 +50,7 @@ struct config {
 
 	/* The queue. */
 	uint32_t running_max;           /* calls in jails at once, at most LIMIT_SLOTS */
+	uint32_t running_per_uid;       /* of them, of one uid: the others find room at once */
 	uint32_t queue_max;             /* calls that wait, of all clients */
 	uint32_t queue_wait_ms;         /* longer in the queue: busy */
 

@@ -39,6 +39,7 @@ const struct config_key config_keys[] = {
 	{ "unread_wait", CONFIG_TIME, AT(unread_ms), 100, HOURS(1), NULL, false },
 
 	{ "running_max", CONFIG_COUNT, AT(running_max), 1, LIMIT_SLOTS, NULL, false },
+	{ "running_per_uid", CONFIG_COUNT, AT(running_per_uid), 1, LIMIT_SLOTS, NULL, false },
 	{ "queue_max", CONFIG_COUNT, AT(queue_max), 0, QUEUE_MAX, NULL, false },
 	{ "queue_wait", CONFIG_TIME, AT(queue_wait_ms), 1, HOURS(1), NULL, false },
 

@@ -1,6 +1,7 @@
 #include "supervisor/drain.h"
 
 #include "supervisor/call.h"
+#include "supervisor/pool.h"
 
 #include <stdlib.h>
 
@@ -40,6 +41,7 @@ bool drain_end(struct core *core)
 	if (core->stopping || core->leaving)
 		return false;
 	core->draining = false;
+	pool_soon(core); /* it made nothing meanwhile */
 	drain_answer(core); /* they would wait for an end that may never come */
 	return true;
 }

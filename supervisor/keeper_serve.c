@@ -26,6 +26,10 @@
 #define PIDS_MAX (1u << 22) /* the kernel's own PID_MAX_LIMIT */
 #define CPU_PCT_MAX (100u * 8192u)
 
+/* A core skips a number for each zygote that it could not even ask for. One that leapt to the last number there is would leave
+ * none for the cores after it. */
+#define GEN_STEP_MAX 1024u
+
 /* Answers of a handler beyond 0 and -errno: the message itself was impossible. */
 #define BROKEN 1
 
@@ -70,7 +74,7 @@ static int on_zygote_start(struct keeper *k, struct request *q)
 	struct zygote *z = zygote_free_entry(k);
 	int pair[2];
 
-	if (q->msg->gen <= k->last_gen || !is_sealed_spec(q->fd))
+	if (q->msg->gen <= k->last_gen || q->msg->gen - k->last_gen > GEN_STEP_MAX || !is_sealed_spec(q->fd))
 		return BROKEN;
 	k->last_gen = q->msg->gen;
 	if (!z)

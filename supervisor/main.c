@@ -53,11 +53,14 @@ static void standard_fds(void)
 
 /* The fixed poll sets of keeper and zygote alone need near a hundred; one running call takes ten in core. */
 #define FILES_MIN  128
+/* A daemon with a pool, sessions and a few dozen connections: below that zygotes and core run out in the middle of calls. */
+#define FILES_MIN_DAEMON 1024
 #define FILES_WANT 4096
 
 /* Too few descriptors would show as the strangest failures later. The jails get their own limit. */
-static int files_limit(void)
+static int files_limit(bool daemon)
 {
+	const unsigned need = daemon ? FILES_MIN_DAEMON : FILES_MIN;
 	struct rlimit l;
 
 	/* A file size limit that our memfds meet is an error of that call, not our death. */
@@ -68,11 +71,11 @@ static int files_limit(void)
 		l.rlim_cur = l.rlim_max < FILES_WANT ? l.rlim_max : FILES_WANT;
 		(void)setrlimit(RLIMIT_NOFILE, &l);
 	}
-	if (l.rlim_cur >= FILES_MIN)
+	if (l.rlim_cur >= need)
 		return 0;
-	fprintf(stderr, "brigd: files: the limit of open files is %llu, at least %d are needed\n"
+	fprintf(stderr, "brigd: files: the limit of open files is %llu, at least %u are needed\n"
 			"brigd: hint: raise it (ulimit -n, LimitNOFILE= of the service)\n",
-		(unsigned long long)l.rlim_cur, FILES_MIN);
+		(unsigned long long)l.rlim_cur, need);
 	return outcome_exit_status(OUTCOME_SETUP_FAILED);
 }
 
@@ -173,10 +176,10 @@ int main(int argc, char **argv)
 		return fflush(stdout) == 0 ? r : outcome_exit_status(OUTCOME_INTERNAL_ERROR);
 	}
 	standard_fds();
-	r = files_limit();
-	if (r)
-		return r;
 	if (o.check)
 		return check(&o);
+	r = files_limit(o.private_fd < 0);
+	if (r)
+		return r;
 	return o.private_fd >= 0 ? serve_private(&o) : serve(&o);
 }

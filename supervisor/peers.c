@@ -7,8 +7,8 @@ struct peer {
 	struct peers *all;
 	uid_t uid;
 	unsigned connections[PEER_SOCKETS];
-	unsigned calls;
-	uint64_t bytes;
+	unsigned calls, running;
+	uint64_t bytes, unread;
 };
 
 void peers_init(struct peers *ps, const struct config *config, uint32_t connections_max)
@@ -106,9 +106,33 @@ void peer_call_end(struct peer *p)
 	peer_put(p);
 }
 
+bool peer_may_run(const struct peer *p)
+{
+	return !p || (p->running < p->all->config->running_per_uid && p->unread <= p->all->config->queued_bytes_per_uid);
+}
+
+void peer_run_begin(struct peer *p)
+{
+	if (p)
+		p->running++;
+}
+
+void peer_run_end(struct peer *p)
+{
+	if (p)
+		p->running--;
+}
+
+void peer_unread_set(struct peer *p, size_t was, size_t now)
+{
+	if (p)
+		p->unread += now - was;
+}
+
+/* Nothing is always there: what stands on the account already must not refuse a short line. */
 bool peer_bytes_take(struct peer *p, size_t bytes)
 {
-	if (p && p->bytes + bytes > p->all->config->queued_bytes_per_uid)
+	if (p && bytes > 0 && p->bytes + bytes > p->all->config->queued_bytes_per_uid)
 		return false;
 	peer_bytes_add(p, bytes);
 	return true;

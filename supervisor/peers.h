@@ -1,4 +1,4 @@
-/* What each uid holds of core: connections, calls, bytes of requests. Pure bookkeeping:
+/* What each uid holds of core: connections, calls, bytes of requests and of unread answers. Pure bookkeeping:
  * knows nothing of sockets. Core only. An account exists while something is on it. */
 #ifndef BRIG_SUPERVISOR_PEERS_H
 #define BRIG_SUPERVISOR_PEERS_H
@@ -36,10 +36,19 @@ const char *peer_call_room(const struct peer *peer, size_t bytes, size_t beside)
 void peer_call_begin(struct peer *peer);
 void peer_call_end(struct peer *peer);
 
+/* One of its calls got a place among the running, or left it. False: it has running_per_uid of them already,
+ * or its clients let more than queued_bytes_per_uid of answers lie: what runs by then is the bound of what can still be added. */
+bool peer_may_run(const struct peer *peer);
+void peer_run_begin(struct peer *peer);
+void peer_run_end(struct peer *peer);
+
 /* Bytes of requests, whole or still coming. False: over queued_bytes_per_uid, and nothing is taken. */
 bool peer_bytes_take(struct peer *peer, size_t bytes);
 /* Of what peer_call_room() found room for. */
 void peer_bytes_add(struct peer *peer, size_t bytes);
 void peer_bytes_give(struct peer *peer, size_t bytes);
+
+/* Bytes of answers that one of its clients has not read: what they were, what they are. */
+void peer_unread_set(struct peer *peer, size_t was, size_t now);
 
 #endif

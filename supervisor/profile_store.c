@@ -52,7 +52,24 @@ static struct store_file *store_add(struct profile_store *store)
 	return &store->files[store->count++];
 }
 
-static int read_file(struct profile_store *store, int dir_fd, const char *dir_path, const char *name, struct err *err)
+/* A profile decides what jails may do: what anybody may write, or a stranger laid there, is no operator's word. */
+static int owner_check(const struct stat *st, const struct stat *dir, const char *dir_path, const char *name, struct err *err)
+{
+	bool ours = st->st_uid == 0 || st->st_uid == geteuid() || st->st_uid == dir->st_uid;
+
+	if (ours && !(st->st_mode & S_IWOTH))
+		return 0;
+	if (ours)
+		err_set(err, ERR_POLICY, EPERM, "profiles", "everybody may write %s/%s", dir_path, name);
+	else
+		err_set(err, ERR_POLICY, EPERM, "profiles", "%s/%s belongs to uid %u: neither root, nor us, nor who owns the directory", dir_path, name,
+			st->st_uid);
+	err_hint(err, "%s", ours ? "chmod o-w" : "chown root, once you have read it");
+	return -EPERM;
+}
+
+static int read_file(struct profile_store *store, int dir_fd, const char *dir_path, const struct stat *dir, const char *name,
+		     struct err *err)
 {
 	/* Non-blocking, so that a FIFO in the directory stops nobody. Links are followed: configuration is often linked. */
 	_cleanup_close_ int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -65,6 +82,9 @@ static int read_file(struct profile_store *store, int dir_fd, const char *dir_pa
 		return err_set(err, ERR_HOST, errno, "profiles", "cannot read %s/%s: %s", dir_path, name, strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, ERR_POLICY, EINVAL, "profiles", "%s/%s is not a regular file", dir_path, name);
+	r = owner_check(&st, dir, dir_path, name, err);
+	if (r < 0)
+		return r;
 	if (st.st_size > (off_t)max)
 		return err_set(err, ERR_POLICY, EFBIG, "profiles", "%s/%s has more than %zu bytes", dir_path, name, max);
 	file = store_add(store);
@@ -175,7 +195,13 @@ static int read_all(struct profile_store *store, int dir_fd, const char *dir_pat
 	_cleanup_(open_dir_done) struct open_dir d = { NULL };
 	_cleanup_close_ int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct dirent *entry;
+	struct stat st;
 
+	if (fstat(dir_fd, &st) == 0 && (st.st_mode & S_IWOTH)) {
+		err_set(err, ERR_POLICY, EPERM, "profiles", "everybody may write the directory %s", dir_path);
+		err_hint(err, "chmod o-w");
+		return -EPERM;
+	}
 	if (copy >= 0)
 		d.dir = fdopendir(copy);
 	if (!d.dir)
@@ -189,7 +215,7 @@ static int read_all(struct profile_store *store, int dir_fd, const char *dir_pat
 		if (store->count == STORE_FILES_MAX)
 			return err_set(err, ERR_POLICY, E2BIG, "profiles", "%s holds more than %d files", dir_path,
 				       STORE_FILES_MAX);
-		r = read_file(store, dir_fd, dir_path, entry->d_name, err);
+		r = read_file(store, dir_fd, dir_path, &st, entry->d_name, err);
 		if (r < 0)
 			return r;
 	}

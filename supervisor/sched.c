@@ -2,6 +2,7 @@
 
 #include "supervisor/call.h"
 #include "supervisor/client.h"
+#include "supervisor/peers.h"
 #include "supervisor/session.h"
 
 #include <stdlib.h>
@@ -148,7 +149,7 @@ static bool may_go(const struct fair_item *item, void *arg)
 {
 	const struct sched *s = arg;
 
-	return call_of(item)->sched.tried != s->round && !session_busy(call_of(item)->session);
+	return call_of(item)->sched.tried != s->round && !session_busy(call_of(item)->session) && peer_may_run(call_of(item)->peer);
 }
 
 static void begin(struct sched *s, struct call *c)
@@ -156,6 +157,7 @@ static void begin(struct sched *s, struct call *c)
 	c->sched.place = SCHED_RUNS;
 	c->sched.begun_ns = core_now_ns();
 	s->stats.running++;
+	peer_run_begin(c->peer);
 	call_begin(c);
 }
 
@@ -198,7 +200,7 @@ void sched_submit(struct call *c)
 
 	c->sched.give_up_ns = c->received_ns + core->boot->config.queue_wait_ms * UINT64_C(1000000);
 	/* Nobody is passed over: with an empty queue it is this one's turn. A private supervisor refuses what it has no room for. */
-	if (!session_busy(c->session) && (is_private(core) || (s->fair.count == 0 && s->stats.running < running_max(core))))
+	if (!session_busy(c->session) && peer_may_run(c->peer) && (is_private(core) || (s->fair.count == 0 && s->stats.running < running_max(core))))
 		begin(s, c);
 	else if (s->fair.count >= core->boot->config.queue_max)
 		refuse_full(s, c);
@@ -215,6 +217,7 @@ bool sched_put_back(struct call *c)
 	if (is_private(c->core) || c->sched.place != SCHED_RUNS || wait_add(s, c, true) < 0)
 		return false;
 	s->stats.running--;
+	peer_run_end(c->peer);
 	s->stats.no_room++;
 	c->sched.tried = s->round;
 	if (!event_pending(s->look, EV_TIMEOUT, NULL))
@@ -234,6 +237,7 @@ void sched_done(struct call *c)
 		int64_t step = ((int64_t)(us < UINT32_MAX ? us : UINT32_MAX) - (int64_t)s->stats.service_us) / SERVICE_WEIGHT;
 
 		s->stats.running--;
+		peer_run_end(c->peer);
 		s->stats.service_us = (uint32_t)((int64_t)s->stats.service_us + step);
 		e->place = SCHED_NOWHERE;
 		sched_room(c->core);

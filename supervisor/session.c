@@ -233,6 +233,16 @@ static void opened_if_counted(struct session *s)
 	refuse(s, &err);
 }
 
+/* Its jail went before it was ready without a fault of its own: core leaves. */
+static void refuse_leaving(struct session *s)
+{
+	struct err err;
+
+	err_set(&err, ERR_HOST, ESHUTDOWN, "core", "brigd ended before the session was open");
+	err_hint(&err, "open it again with the next one");
+	refuse(s, &err);
+}
+
 static void end_by_jail(struct session *s, const struct jail *j)
 {
 	s->jail = NULL;
@@ -262,7 +272,9 @@ void session_on_jail(struct jail *j, enum jail_news news, void *arg)
 		refuse(s, &j->why);
 		break;
 	case JAIL_NEWS_ENDED:
-		if (s->state == SESSION_OPENING)
+		if (s->state == SESSION_OPENING && j->why.class == ERR_NONE)
+			refuse_leaving(s);
+		else if (s->state == SESSION_OPENING)
 			refuse(s, &j->why);
 		else
 			end_by_jail(s, j);

@@ -97,6 +97,7 @@ def warm(t):
         seen.append((r['receipt']['jail'], r['result']))
     t.check('a jail is taken once: nothing of a call is there for the next', seen == [('warm', False)] * 8, seen)
     grows(t, d)
+    drained(t, d)
     dies(t, d)
     t.check('the daemon ends well', d.close() == 0)
 
@@ -141,6 +142,23 @@ def dies(t, d):
     t.check('where each dies at once, new ones come ever more slowly', died < 60 * FACTOR, died)
     r = d.client().call('run', {**ADD, 'profile': 'two'})
     t.check('and calls go on', r['outcome'] == 'ok', r)
+
+
+def drained(t, d):
+    if os.geteuid() != 0:
+        t.number += 1
+        print('ok %d - a pool after a drain # SKIP needs root' % t.number)
+        return
+    before = d.until('two', lambda p: p['parked'] == 2, 40)
+    d.admin.call('drain', {})
+    for pid in d.parked_pids():
+        os.kill(pid, signal.SIGKILL)
+    p = d.until('two', lambda p: p['parked'] == 0)
+    time.sleep(0.3 * FACTOR)
+    t.check('nothing is made while it drains', before['parked'] == 2 and d.pool('two')['parked'] == 0, (before, p))
+    d.admin.call('drain', {'on': False})
+    p = d.until('two', lambda p: p['parked'] == 2, 40)
+    t.check('and all that was missing afterwards, before anybody calls', p['parked'] == 2, p)
 
 
 def generations(t):

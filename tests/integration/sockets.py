@@ -4,13 +4,14 @@ import array
 import json
 import os
 import resource
+import shutil
 import signal
 import socket
 import statistics
 import sys
 import time
 
-from libbrig import BUILD, FACTOR, Client, Daemon, Suite, WAITED
+from libbrig import BUILD, FACTOR, REPO, Client, Daemon, Suite, WAITED
 
 QUICK = {'body': 'def run(): return 1'}
 STRANGER = 64244
@@ -489,6 +490,65 @@ def unread(t, d, a):
     c.hang_up()
 
 
+LONG = {'profile': 'long', 'body': 'def run():\n    print("\\x01" * 1000000)\n    return "r" * 1000000'}
+
+
+def high_water_kb(pid):
+    with open('/proc/%d/status' % pid, encoding='ascii') as f:
+        return next(int(row.split()[1]) for row in f if row.startswith('VmHWM'))
+
+
+def lying(t):
+    """Answers of 7 MB each: whoever reads gets all of them, and whoever does not gets no more calls that fill core's memory."""
+    profiles = t.dir + '/profiles-long'
+    shutil.copytree(REPO + '/profiles', profiles)
+    os.replace(t.profile('long', 'python', stdout='1M', result='1M'), profiles + '/long.json')
+    d = Daemon(['--profiles', profiles, '--config', t.file('lying.conf', 'agent_users = %s\nagent_mode = 0666\n' % STRANGER)])
+    a, c = d.client('admin'), d.client()
+    core = next(p['pid'] for p in a.call('status', {})['processes'] if p['role'] == 'core')
+    for _ in range(20):
+        c.send('run', LONG)
+    got = [c.recv()['result'] for _ in range(20)]
+    t.check('20 answers of 7 MB reach a client that reads', all(r['outcome'] == 'ok' and len(r['result']) == 1000000 for r in got))
+    s = [connected(d) for _ in range(3)]
+    for each in s:
+        each.sendall(b''.join(line('run', LONG, i) for i in range(20)))
+    time.sleep(4 * FACTOR)
+    states = [x['state'] for x in a.call('list', {})['calls']]
+    t.check('where 60 of them lie unread, most do not begin', states.count('queued') > 20, states)
+    other = Attack(lambda: 0 if Client(connected(d)).call('run', QUICK).get('outcome') == 'ok' else 3, STRANGER if os.getuid() == 0 else None)
+    t.check("another user's call does", other.wait(15) == 0 or os.getuid() != 0)
+    for each in s:
+        each.close()
+    kb = high_water_kb(core)
+    t.check('and core never held them all (%d KB)' % kb, kb < 300 << 10, kb)
+    t.check('calls go on, and the account is empty again', no_calls(d) and c.call('run', QUICK)['outcome'] == 'ok')
+    for i in (a, c):
+        i.hang_up()
+    d.close()
+
+
+def shares(t):
+    """One user's calls leave room for those of another, however long they take."""
+    conf = 'agent_users = %s\nagent_mode = 0666\nrunning_max = 3\nrunning_per_uid = 2\n' % STRANGER
+    d = Daemon(['--config', t.file('shares.conf', conf)])
+    a, c = d.client('admin'), d.client()
+    for _ in range(5):
+        c.send('run', slow_call(60))
+    end = time.monotonic() + 10 * FACTOR
+    states = []
+    while states.count('running') < 2 and time.monotonic() < end:
+        states = [x['state'] for x in a.call('list', {})['calls']]
+        time.sleep(0.05)
+    t.check('two of a user run at once, the others wait though there is room', sorted(states) == ['queued'] * 3 + ['running'] * 2, states)
+    if os.getuid() == 0:
+        other = Attack(lambda: 0 if Client(connected(d)).call('run', QUICK).get('outcome') == 'ok' else 3, STRANGER)
+        t.check("another user's call does not wait for them", other.wait(15) == 0)
+    c.hang_up()
+    a.hang_up()
+    d.close()
+
+
 def full(t, d, a):
     socks = []
     told = None
@@ -574,7 +634,7 @@ def main():
     uids(t, d)
     status = d.close()
     t.check('the daemon ends well', status == 0, status)
-    for fn in (configured, few_files, stops):
+    for fn in (configured, lying, shares, few_files, stops):
         fn(t)
     return t.finish()
 

@@ -334,6 +334,15 @@ static int plan_daemon(void)
 		struct core_says says = { getpid(), core->next_gen, core->restarts, c == 's' && reload_works() };
 		if (c == 'z')
 			return die_at_work(client);
+		if (c == 'g') { /* the last generation that there is */
+			int control = -1;
+			(void)start_zygote(UINT32_MAX, &reply, &control);
+			_exit(9);
+		}
+		if (c == 'Z') { /* may this core start a zygote at all? */
+			int control = -1;
+			says.reload_ok = start_zygote(core->next_gen, &reply, &control) == 1 && reply.err == 0;
+		}
 		if (c == 'b')
 			(void)ask_kind(99, &reply, NULL);
 		if (c == 'r')
@@ -385,7 +394,7 @@ static bool audit_fill(int fd, size_t len)
 	return fd_write_all(fd, bytes, len) == 0;
 }
 
-/* Asks for what it may and may not have, then breaks the protocol. Where it was answered wrongly, or 0. */
+/* Asks for what it may and may not have. Where it was answered wrongly, or 0. */
 static int audit_tries(struct audit_boot *boot)
 {
 	int fd = -1, none = -1;
@@ -399,7 +408,6 @@ static int audit_tries(struct audit_boot *boot)
 	boot->log_fd = fd;
 	if (!audit_fill(fd, ROTATE_BYTES) || audit_ask(boot, ROTATE_NUMBER, &none) != EEXIST) /* never over a file that is there */
 		return __LINE__;
-	(void)fd_send(boot->keeper_fd, "?", 1, NULL, 0);
 	return 0;
 }
 
@@ -413,8 +421,9 @@ int audit_main(struct audit_boot *boot)
 	if (!boot->why[0]) {
 		snprintf(text, sizeof(text), "\nline %d\n", audit_tries(boot));
 		(void)fd_write_all(boot->log_fd, text, strlen(text));
+		(void)fd_send(boot->keeper_fd, "?", 1, NULL, 0);
 		for (;;)
-			pause(); /* must be killed */
+			pause(); /* must be killed: it broke the protocol */
 	}
 	snprintf(text, sizeof(text), "after %s, before %d\n", boot->why, boot->before_fd >= 0);
 	(void)fd_write_all(boot->log_fd, text, strlen(text));
@@ -748,6 +757,23 @@ static void test_a_daemon_has_another_core(void **state UNUSED)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
+/* One hostile core must not take from those after it what they need. */
+static void test_a_core_cannot_use_up_the_generations(void **state UNUSED)
+{
+	struct core_says says;
+	int status;
+
+	pid_t keeper = daemon_fork(false);
+	says = daemon_ask(0);
+	close(daemon_tell('g'));
+	says = daemon_ask(says.pid);
+	_cleanup_close_ int fd = daemon_tell('Z');
+	assert_int_equal(recv(fd, &says, sizeof(says), MSG_WAITALL), sizeof(says));
+	assert_true(says.reload_ok);
+	kill(keeper, SIGTERM);
+	assert_int_equal(waitpid(keeper, &status, 0), keeper);
+}
+
 /* Waits for it: the log's last lines. */
 static void log_says(const char *word)
 {
@@ -797,6 +823,7 @@ int main(int argc UNUSED, char **argv)
 		cmocka_unit_test(test_two_at_once_do_not_meet),
 		cmocka_unit_test(test_the_keeper_keeps_few_capabilities),
 		cmocka_unit_test_setup_teardown(test_a_daemon_has_another_core, dir_make, dir_remove),
+		cmocka_unit_test_setup_teardown(test_a_core_cannot_use_up_the_generations, dir_make, dir_remove),
 		cmocka_unit_test_setup_teardown(test_audit_gets_its_files_and_no_more, dir_make, dir_remove),
 	};
 	return cmocka_run_group_tests_name("keeper", tests, NULL, NULL);

@@ -806,6 +806,12 @@ static void maps_code(int fd)
 	(void)fd;
 	(void)mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
+/* Its bytes would be written past write(2). */
+static void maps_the_file(int fd)
+{
+	(void)mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+}
+
 static void forks(int fd)
 {
 	(void)fd;
@@ -827,6 +833,8 @@ static void it_can_append_and_nothing_else(void **state)
 	assert_string_equal(slurp(path), "beginx");
 	unlink(path);
 	int status = sealed(maps_code, fd);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS);
+	status = sealed(maps_the_file, fd);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS);
 	status = sealed(forks, fd);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS);

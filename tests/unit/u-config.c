@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 static struct config g_config;
@@ -386,6 +387,33 @@ static void test_the_example_is_the_defaults(void **state UNUSED)
 	}
 }
 
+/* Whoever may write it decides about every jail. */
+static void test_a_file_that_others_may_write_is_refused(void **state UNUSED)
+{
+	char path[] = "/tmp/brig-u-config.XXXXXX";
+	static const struct {
+		mode_t mode;
+		bool taken;
+	} cases[] = { { 0644, true }, { 0600, true }, { 0664, false }, { 0646, false } };
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(fd_write_all(fd, "queue_max = 7\n", 14), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(fchmod(fd, cases[i].mode), 0);
+		assert_int_equal(config_read(&g_config, &g_origin, path, true, &g_err) == 0, cases[i].taken);
+		if (!cases[i].taken)
+			assert_non_null(strstr(g_err.detail, "may be written by others"));
+	}
+	assert_int_equal(fchmod(fd, 0644), 0);
+	if (fchown(fd, 65534, 65534) == 0) { /* root alone can */
+		assert_true(config_read(&g_config, &g_origin, path, true, &g_err) < 0);
+		assert_non_null(strstr(g_err.detail, "neither root nor us"));
+	}
+	close(fd);
+	unlink(path);
+}
+
 static void test_every_key_is_explained(void **state UNUSED)
 {
 	static const char *const files[] = { "dist/brigd.conf", "supervisor/brigd.conf.5" };
@@ -416,6 +444,7 @@ int main(void)
 		cmocka_unit_test(test_profiles_that_are_named_exist),
 		cmocka_unit_test(test_the_example_is_the_defaults),
 		cmocka_unit_test(test_every_key_is_explained),
+		cmocka_unit_test(test_a_file_that_others_may_write_is_refused),
 		cmocka_unit_test(test_what_is_packed_comes_out),
 		cmocka_unit_test(test_a_pack_that_is_cut_is_refused),
 	};

@@ -6,7 +6,7 @@
 #define A 1000
 #define B 1001
 
-static struct config config = { .connections_per_uid = 3, .calls_per_uid = 2, .queued_bytes_per_uid = 1000 };
+static struct config config = { .connections_per_uid = 3, .calls_per_uid = 2, .queued_bytes_per_uid = 1000, .running_per_uid = 2 };
 
 static struct peer *in(struct peers *ps, uid_t uid, enum peer_socket socket, const char *refused)
 {
@@ -129,6 +129,60 @@ static void nobody_has_an_account_without_limits(void **state)
 	assert_int_equal(peer_connections(NULL, PEER_AGENT), 1);
 }
 
+static void running_calls_are_bounded(void **state)
+{
+	struct peers ps;
+
+	(void)state;
+	peers_init(&ps, &config, 100);
+	struct peer *p = in(&ps, A, PEER_AGENT, NULL), *other = in(&ps, B, PEER_AGENT, NULL);
+	for (int i = 0; i < 2; i++) {
+		assert_true(peer_may_run(p));
+		peer_run_begin(p);
+	}
+	assert_false(peer_may_run(p));
+	assert_true(peer_may_run(other));
+	peer_run_end(p);
+	assert_true(peer_may_run(p));
+	peer_run_end(p);
+	assert_true(peer_may_run(NULL));
+	peer_disconnect(p, PEER_AGENT);
+	peer_disconnect(other, PEER_AGENT);
+}
+
+static void unread_answers_let_no_call_begin(void **state)
+{
+	struct peers ps;
+
+	(void)state;
+	peers_init(&ps, &config, 100);
+	struct peer *p = in(&ps, A, PEER_AGENT, NULL);
+	peer_unread_set(p, 0, 1000);
+	assert_true(peer_may_run(p));
+	peer_unread_set(p, 0, 1);
+	assert_false(peer_may_run(p));
+	assert_null(peer_call_room(p, 1000, 0)); /* it waits, but is not refused */
+	peer_unread_set(p, 1000, 900);
+	assert_true(peer_may_run(p));
+	peer_unread_set(NULL, 1, 2);
+	peer_disconnect(p, PEER_AGENT);
+}
+
+static void a_full_account_refuses_no_short_line(void **state)
+{
+	struct peers ps;
+
+	(void)state;
+	peers_init(&ps, &config, 100);
+	struct peer *p = in(&ps, A, PEER_AGENT, NULL);
+	peer_bytes_add(p, 1001);
+	assert_true(peer_bytes_take(p, 0));
+	assert_false(peer_bytes_take(p, 1));
+	peer_bytes_give(p, 1001);
+	peer_disconnect(p, PEER_AGENT);
+	assert_true(LIST_EMPTY(&ps.list));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -137,6 +191,9 @@ int main(void)
 		cmocka_unit_test(calls_are_bounded_and_outlive_their_connection),
 		cmocka_unit_test(bytes_are_bounded_whole_or_still_coming),
 		cmocka_unit_test(nobody_has_an_account_without_limits),
+		cmocka_unit_test(running_calls_are_bounded),
+		cmocka_unit_test(unread_answers_let_no_call_begin),
+		cmocka_unit_test(a_full_account_refuses_no_short_line),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

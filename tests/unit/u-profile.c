@@ -555,6 +555,45 @@ static void own_state_is_never_shown(void **state)
 	rmdir(dir);
 }
 
+static int store_try(const char *dir)
+{
+	struct profile_store *store = NULL;
+	struct err err = { 0 };
+	_cleanup_close_ int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = profile_store_read(fd, dir, &store, &err);
+
+	if (r == 0)
+		profile_store_free(store);
+	return r;
+}
+
+static void profiles_of_strangers_are_refused(void **state)
+{
+	char dir[] = "/tmp/u-profile.XXXXXX", file[64];
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(file, sizeof(file), "%s/mine.json", dir);
+	int fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	assert_int_equal(write(fd, "{}", 2), 2);
+	assert_int_equal(store_try(dir), 0);
+	assert_int_equal(fchmod(fd, 0646), 0);
+	assert_int_equal(store_try(dir), -EPERM);
+	assert_int_equal(fchmod(fd, 0644), 0);
+	assert_int_equal(chmod(dir, 0757), 0);
+	assert_int_equal(store_try(dir), -EPERM);
+	assert_int_equal(chmod(dir, 0755), 0);
+	if (geteuid() == 0) {
+		assert_int_equal(fchown(fd, 4711, 4711), 0);
+		assert_int_equal(store_try(dir), -EPERM);
+		assert_int_equal(chown(dir, 4711, 4711), 0);
+		assert_int_equal(store_try(dir), 0);
+	}
+	close(fd);
+	unlink(file);
+	rmdir(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -564,6 +603,7 @@ int main(void)
 		cmocka_unit_test(digests_name_the_same_thing),	  cmocka_unit_test(print_can_be_read_back),
 		cmocka_unit_test(documents_agree_with_the_table), cmocka_unit_test(the_contract_loads),
 		cmocka_unit_test(bad_directories_are_refused),	  cmocka_unit_test(own_state_is_never_shown),
+		cmocka_unit_test(profiles_of_strangers_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, store_open, store_close);
