@@ -311,7 +311,7 @@ def measure(opts):
         o.close()
     median = {k: statistics.median(v) for k, v in times.items()}
     known = {k: [x for x in v if x is not None] for k, v in cpu.items()}
-    numpy_ratio, numpy_medians, numpy_reason = numpy_part(opts.build, min(opts.rounds, 10), opts.best_effort)
+    numpy_ratio, numpy_medians, numpy_reason = numpy_part(opts.build, min(opts.rounds, 30), opts.best_effort)
     return {
         'warm_ratio': median['warm'] / median['bare'], 'cold_ratio': median['cold'] / median['bare'], 'throughput_ratio': max(r['ratio'] for r in rows if r['callers'] >= (os.cpu_count() or 1)),
         'numpy_ratio': numpy_ratio, 'idle_jail_private_bytes': idle,
