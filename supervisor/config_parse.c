@@ -74,12 +74,12 @@ static int check_bytes(const struct parser *p, const char *text, size_t len)
 	return len < LINE_MAX_BYTES ? 0 : refuse(p, LINE_MAX_BYTES, "the line has more than %u bytes", LINE_MAX_BYTES - 1);
 }
 
-/* Without the comment and the blanks before it. */
+/* Without the comment and the blanks before it. No value begins with a '#': printed behind a blank it would be a comment. */
 static size_t value_end(const char *text, size_t from, size_t len)
 {
 	size_t end = from;
 
-	while (end < len && !(text[end] == '#' && is_blank(text[end - 1])))
+	while (end < len && !(text[end] == '#' && (end == from || is_blank(text[end - 1]))))
 		end++;
 	while (end > from && is_blank(text[end - 1]))
 		end--;

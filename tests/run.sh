@@ -16,7 +16,7 @@ cd "$(dirname "$0")/.." || exit 2
 
 all_suites=(unit filter link lint demo escape integration fault cases fuzz asan clang vm)
 # Of the integration tests, those that a slow core without a filter of its own can pass.
-asan_integration=(ends sessions protocol load)
+asan_integration=(ends sessions load)
 # Longest time that one program of a suite may take, seconds; vm is also bounded by vm.sh itself.
 declare -A limit=([escape]=1200 [integration]=900 [fault]=900 [cases]=1500 [asan]=900 [clang]=600 [vm]=900)
 

@@ -211,7 +211,24 @@ class Client:
         self.sock.close()
 
 
-class Supervisor(Client):
+class Keeper:
+    """What has a keeper as its process self.p."""
+
+    def lane(self):
+        """The number of the lane that the keeper holds: it stands in the names of its groups."""
+        fds = '/proc/%d/fd/' % self.p.pid
+        for fd in os.listdir(fds):
+            m = re.search(r'/lanes/(\d+)$', os.readlink(fds + fd))
+            if m:
+                return int(m.group(1))
+        return None
+
+    def groups(self):
+        lane = self.lane()
+        return {d for d in cgroup_dirs() if re.match(r'[0-9a-f]+-%s\.' % lane, os.path.basename(d))}
+
+
+class Supervisor(Client, Keeper):
     """A private supervisor, as brig starts one."""
 
     def __init__(self, env=None, program=None, **popen):
@@ -231,7 +248,7 @@ class Supervisor(Client):
         return self.p.wait(timeout=20 * FACTOR)
 
 
-class Daemon:
+class Daemon(Keeper):
     """brigd with sockets, its state below a directory of its own (a short one: socket paths have 107 bytes)."""
 
     def __init__(self, argv=(), env=None, program=None, state=None, **popen):
@@ -261,19 +278,6 @@ class Daemon:
 
     def path(self, which):
         return '%s/run/%s.sock' % (self.state, which)
-
-    def lane(self):
-        """The number of the lane that the keeper holds: it stands in the names of its groups."""
-        fds = '/proc/%d/fd/' % self.p.pid
-        for fd in os.listdir(fds):
-            m = re.search(r'/lanes/(\d+)$', os.readlink(fds + fd))
-            if m:
-                return int(m.group(1))
-        return None
-
-    def groups(self):
-        lane = self.lane()
-        return {d for d in cgroup_dirs() if re.match(r'[0-9a-f]+-%s\.' % lane, os.path.basename(d))}
 
     def client(self, which='agent'):
         sock = socket.socket(socket.AF_UNIX)

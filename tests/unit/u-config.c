@@ -117,6 +117,7 @@ static void test_wrong_values(void **state UNUSED)
 		{ "audit_rotate = 64MB", "brigd.conf:1:16", "write 64M" },
 		{ "audit_rotate = 1K", "brigd.conf:1:16", "64K to" },
 		{ "running_max = 62", "brigd.conf:1:15", "1 to 61" },
+		{ "agent_socket =# a comment", "brigd.conf:1:15", "has no value" },
 		{ "running_max = 0", "brigd.conf:1:15", "1 to 61" },
 		{ "running_max = 5x", "brigd.conf:1:15", "whole number" },
 		{ "running_max = 18446744073709551617", "brigd.conf:1:15", "whole number" },
