@@ -39,12 +39,12 @@ KINDS = (
     ('pure', 'def run(i) return', 4, 'tool_error', lambda r, i: r['error']['type'] == 'SyntaxError'),
     ('pure', 'def run(i): return "x" * 300000', 3, 'result_too_large', None),
     ('pure', 'def run(i): return len(bytearray(1 << 28))', 3, ('tool_error', 'out_of_memory'), None),
-    ('python', FORK, 6, 'ok', lambda r, i: r['result'] == i),
-    ('python', 'import os\ndef run(i): os._exit(3)', 2, 'tool_error', None),
-    ('python', 'import ctypes\ndef run(i): ctypes.CDLL(None).syscall(101, 0, 0, 0, 0)', 3, 'syscall_denied', None),
-    ('brief', 'def run(i):\n while True: pass', 1, ('timeout', 'cpu_limit'), None),
+    ('soak', FORK, 6, 'ok', lambda r, i: r['result'] == i),
+    ('soak', 'import os\ndef run(i): os._exit(3)', 2, 'tool_error', None),
+    ('soak', 'import ctypes\ndef run(i): ctypes.CDLL(None).syscall(101, 0, 0, 0, 0)', 3, 'syscall_denied', None),
+    ('soak', 'def run(i):\n while True: pass', 1, ('timeout', 'cpu_limit'), None),
 )
-# "brief" is the profile python with a short clock: only for what never ends, since a busy machine is slow. One of 100 in an even mix, so that every tenth sees all kinds.
+# "soak" is the profile python with a short clock. One of 100 in an even mix, so that every tenth sees all kinds.
 ORDER = sorted((n * 100 / kind[2] + at / 50, at) for at, kind in enumerate(KINDS) for n in range(kind[2]))
 
 
@@ -155,7 +155,7 @@ def main():
     groups = cgroup_dirs()
     profiles = t.dir + '/profiles'
     shutil.copytree(REPO + '/profiles', profiles)
-    os.replace(t.profile('brief', 'python', wall=300), profiles + '/brief.json')
+    os.replace(t.profile('soak', 'python', wall=300), profiles + '/soak.json')
     # Between the looks pools go back to what profiles say: how many jails stand ready by then is no leak.
     daemon = Daemon(('--profiles', profiles, '--config', t.file('brigd.conf', 'pool_idle = 1s\n')))
     callers = [Caller(daemon) for _ in range(CLIENTS)]
