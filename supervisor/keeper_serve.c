@@ -275,7 +275,7 @@ static const struct handler {
 	[KP_ZYGOTE_START] = { on_zygote_start, 1, 1, NEEDS_NOTHING, false },
 	[KP_ZYGOTE_STOP] = { on_zygote_stop, 0, 0, NEEDS_NOTHING, false },
 	[KP_CGROUP_NEW] = { on_cgroup_new, 0, 0, NEEDS_SLOT, false },
-	[KP_CGROUP_PROVE] = { on_cgroup_prove, 1, 0, NEEDS_GROUP },
+	[KP_CGROUP_PROVE] = { on_cgroup_prove, 1, 0, NEEDS_GROUP, false },
 	[KP_CGROUP_JOIN] = { on_cgroup_join, 1, 0, NEEDS_GROUP, false },
 	[KP_CGROUP_BEGIN] = { on_cgroup_begin, 0, 0, NEEDS_GROUP, false },
 	[KP_CGROUP_READ] = { on_cgroup_read, 0, 0, NEEDS_GROUP, false },

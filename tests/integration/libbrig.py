@@ -227,6 +227,18 @@ class Keeper:
         lane = self.lane()
         return {d for d in cgroup_dirs() if re.match(r'[0-9a-f]+-%s\.' % lane, os.path.basename(d))}
 
+    def group_ids(self):
+        """Which groups of jails those are: a number of a slot comes back, an inode of the kernel's cgroups does not."""
+        got = set()
+        for d in self.groups():
+            if '.hold.' in d:
+                continue  # the keeper's own, above the jails
+            try:
+                got.add((d, os.stat(d).st_ino))
+            except OSError:
+                pass
+        return got
+
 
 class Supervisor(Client, Keeper):
     """A private supervisor, as brig starts one."""
