@@ -91,7 +91,7 @@ STRAY := $(filter-out $(BRIG_SRC) $(BRIGD_SRC) $(ZYGOTE_SRC),$(wildcard agent/*.
 $(if $(STRAY),$(error in no program's list above: $(STRAY)))
 
 BRIG_PKG := libmd
-BRIGD_PKG := libcjson libseccomp libcap libevent_core libmd
+BRIGD_PKG := libcjson libseccomp libcap libevent_core libmd sqlite3 libpcre2-8
 ZYGOTE_PKG := python3-embed libcap libnl-route-3.0 libnl-3.0
 TEST_PKG := cmocka $(sort $(BRIG_PKG) $(BRIGD_PKG) $(ZYGOTE_PKG))
 
@@ -123,7 +123,7 @@ $(PRELUDE_OBJ): jail/prelude.py
 # Headers of a library are found only by those that may use it.
 $(B)/obj/jail/%.o: OBJ_PKG = python3-embed libnl-route-3.0 libcap
 $(B)/obj/jail/base/%.o: OBJ_PKG =
-$(B)/obj/supervisor/%.o: OBJ_PKG = libcjson libseccomp libcap libevent_core
+$(B)/obj/supervisor/%.o: OBJ_PKG = libcjson libseccomp libcap libevent_core sqlite3 libpcre2-8
 $(B)/obj/agent/%.o: OBJ_PKG =
 # "@stdlib" of a profile is the library of the very Python that the zygote is linked with.
 $(B)/obj/supervisor/profile_mounts.o: DEFS = -DBRIG_PYTHON_VERSION='"$(shell $(PKG) --modversion python3-embed)"'
