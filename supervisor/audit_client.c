@@ -380,7 +380,7 @@ void audit_end(struct call *c)
 	push_wait(ac, END_WAIT_MS);
 }
 
-int audit_note(struct core *core, enum audit_kind kind, uid_t uid, pid_t pid, const char *session, const char *call_id, const char *text)
+int audit_note_about(struct core *core, enum audit_kind kind, uid_t uid, pid_t pid, const struct audit_about *about)
 {
 	struct audit_client *ac = core->audit;
 	struct err err;
@@ -394,12 +394,15 @@ int audit_note(struct core *core, enum audit_kind kind, uid_t uid, pid_t pid, co
 	if (!e)
 		return -err.code;
 	e->rec = (struct audit_record){ .magic = AUDIT_MAGIC, .kind = kind, .uid = uid, .pid = (uint32_t)pid };
-	snprintf(e->rec.session, sizeof(e->rec.session), "%s", session ?: "");
-	snprintf(e->rec.call_id, sizeof(e->rec.call_id), "%s", call_id ?: "");
-	snprintf(e->rec.text, sizeof(e->rec.text), "%s", text ?: "");
+	audit_fill_about(about, &e->rec);
 	append(ac, e);
 	push(ac);
 	return 0;
+}
+
+int audit_note(struct core *core, enum audit_kind kind, uid_t uid, pid_t pid, const char *session, const char *call_id, const char *text)
+{
+	return audit_note_about(core, kind, uid, pid, &(struct audit_about){ .session = session, .call_id = call_id, .text = text });
 }
 
 void audit_client_health(const struct core *core, struct audit_health *ret)

@@ -18,6 +18,17 @@ void audit_client_close(struct core *core);
 int audit_begin(struct call *call, struct err *err);
 /* How it ended; before the answer. */
 void audit_end(struct call *call);
+/* What a note is about. NULL and 0: it has no such thing. Texts are cut to what a record holds, and say so. */
+struct audit_about {
+	const char *session, *call_id, *text;
+	const char *tool, *hash; /* "sha256:...": of that version; of the policy */
+	const char *profile, *approval, *rule;
+	const char *args;        /* only their hash and length go into the log */
+	size_t args_len;
+	bool decided;
+	enum audit_decision decision;
+};
+int audit_note_about(struct core *core, enum audit_kind kind, uid_t uid, pid_t pid, const struct audit_about *about);
 /* Something that is no call (CANCEL, RELOAD, DRAIN, SESSION_OPEN, SESSION_END) and who asked for it; session, call_id and text
  * may be NULL. -errno: it will not be in the log; what an admin asked for is then not to be done. */
 int audit_note(struct core *core, enum audit_kind kind, uid_t uid, pid_t pid, const char *session, const char *call_id, const char *text);
@@ -32,6 +43,14 @@ struct audit_health {
 	uint64_t written, refused; /* since core started */
 };
 void audit_client_health(const struct core *core, struct audit_health *ret);
+
+/* ---- audit_about.c: parts of records ---- */
+void audit_fill_sha256(const void *bytes, size_t len, uint8_t ret[AUDIT_HASH_LEN]);
+/* A text that is cut ends in the length and a hash of what is not there. */
+void audit_fill_text(char *field, size_t cap, const char *text);
+void audit_fill_about(const struct audit_about *about, struct audit_record *ret);
+/* "sha256:<hex>" of the version that is called. */
+void audit_fill_hash(const char *hash, struct audit_record *ret);
 
 /* ---- audit_fill.c: records of calls ---- */
 void audit_fill_begin(const struct call *call, struct audit_record *ret);

@@ -3,18 +3,8 @@
 
 #include "supervisor/session.h"
 
-#include <sha2.h>
 #include <stdio.h>
 #include <string.h>
-
-static void hash(const void *bytes, size_t len, uint8_t ret[AUDIT_HASH_LEN])
-{
-	SHA2_CTX sha;
-
-	SHA256Init(&sha);
-	SHA256Update(&sha, bytes, len);
-	SHA256Final(ret, &sha);
-}
 
 static void fill_common(const struct call *c, enum audit_kind kind, struct audit_record *r)
 {
@@ -35,8 +25,8 @@ void audit_fill_begin(const struct call *c, struct audit_record *r)
 	r->has = AUDIT_HAS_BODY | AUDIT_HAS_ARGS;
 	r->body_bytes = head.body_len;
 	r->args_bytes = head.args_len;
-	hash(c->request + sizeof(head), head.body_len, r->body);
-	hash(c->request + sizeof(head) + head.body_len, head.args_len, r->args);
+	audit_fill_sha256(c->request + sizeof(head), head.body_len, r->body);
+	audit_fill_sha256(c->request + sizeof(head) + head.body_len, head.args_len, r->args);
 }
 
 static uint64_t us_between(uint64_t from_ns, uint64_t to_ns)
@@ -72,7 +62,7 @@ void audit_fill_end(const struct call *c, struct audit_record *r)
 	receipt_print(&c->receipt, &receipt);
 	if (!receipt.failed) {
 		r->has |= AUDIT_HAS_RECEIPT;
-		hash(receipt.data, receipt.len, r->receipt);
+		audit_fill_sha256(receipt.data, receipt.len, r->receipt);
 	}
 	jbuf_done(&receipt);
 }

@@ -2,6 +2,7 @@
 
 #include "jail/base/compiler.h"
 #include "jail/base/names.h"
+#include "supervisor/wire/utf8.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +45,8 @@ const char *audit_record_check(const struct audit_record *r, size_t len)
 		return "a kind that core has not to send";
 	if (!text_ends(r->call_id, sizeof(r->call_id)) || !text_ends(r->session, sizeof(r->session)) ||
 	    !text_ends(r->tool, sizeof(r->tool)) || !text_ends(r->profile, sizeof(r->profile)) || !text_ends(r->rule, sizeof(r->rule)) ||
-	    !text_ends(r->cause, sizeof(r->cause)) || !text_ends(r->text, sizeof(r->text)))
+	    !text_ends(r->cause, sizeof(r->cause)) || !text_ends(r->text, sizeof(r->text)) ||
+	    !text_ends(r->approval, sizeof(r->approval)) || !text_ends(r->value, sizeof(r->value)))
 		return "a text without an end";
 	if (r->number == 0 || r->unused || (r->has & ~(uint32_t)AUDIT_HAS_ALL) || r->decision >= AUDIT_DECISION_COUNT ||
 	    r->outcome >= OUTCOME_COUNT)
@@ -54,11 +56,34 @@ const char *audit_record_check(const struct audit_record *r, size_t len)
 	return NULL;
 }
 
+/* DEL and the C1 controls, which jbuf_string() leaves as they are: to some terminals U+009B begins a command. Every text of a line
+ * comes through here, so that the log can be read with cat. */
+static void print_text(const char *text, struct jbuf *b)
+{
+	const unsigned char *p;
+	struct jbuf plain;
+	size_t clean = 0, at = 0;
+
+	jbuf_init(&plain, CHAIN_LINE_MAX);
+	jbuf_cstring(&plain, text);
+	for (p = (const unsigned char *)plain.data; at < plain.len; at++) {
+		bool c1 = p[at] == 0xc2 && at + 1 < plain.len && p[at + 1] < 0xa0;
+
+		if (p[at] != 0x7f && !c1)
+			continue;
+		jbuf_raw(b, plain.data + clean, at - clean);
+		jbuf_printf(b, "\\u%04x", c1 ? p[++at] : p[at]);
+		clean = at + 1;
+	}
+	jbuf_raw(b, plain.data + clean, plain.len - clean);
+	jbuf_done(&plain);
+}
+
 void audit_line_text(const char *key, const char *text, struct jbuf *b)
 {
 	jbuf_printf(b, ",\"%s\":", key);
 	if (text[0])
-		jbuf_cstring(b, text);
+		print_text(text, b);
 	else
 		jbuf_text(b, "null");
 }
@@ -87,7 +112,7 @@ static void print_hash(const char *prefix, const uint8_t hash[AUDIT_HASH_LEN], s
 	jbuf_printf(b, "\"%s%s\"", prefix, hex);
 }
 
-static void print_sized(const char *key, bool has, const uint8_t hash[AUDIT_HASH_LEN], uint64_t bytes, struct jbuf *b)
+static void print_sized(const char *key, bool has, const uint8_t hash[AUDIT_HASH_LEN], uint64_t bytes, const char *value, struct jbuf *b)
 {
 	jbuf_printf(b, ",\"%s\":", key);
 	if (!has) {
@@ -96,7 +121,29 @@ static void print_sized(const char *key, bool has, const uint8_t hash[AUDIT_HASH
 	}
 	jbuf_text(b, "{\"sha256\":");
 	print_hash("", hash, b);
-	jbuf_printf(b, ",\"bytes\":%llu}", (unsigned long long)bytes);
+	jbuf_printf(b, ",\"bytes\":%llu", (unsigned long long)bytes);
+	if (value)
+		audit_line_text("value", value, b);
+	jbuf_text(b, "}");
+}
+
+static void print_tool(const struct audit_record *r, struct jbuf *b)
+{
+	audit_line_text("tool", r->tool, b);
+	jbuf_text(b, ",\"tool_hash\":");
+	if (r->has & AUDIT_HAS_HASH)
+		print_hash("sha256:", r->hash, b);
+	else
+		jbuf_text(b, "null");
+}
+
+static void print_decision(const struct audit_record *r, struct jbuf *b)
+{
+	bool decided = r->kind == AUDIT_BEGIN || r->has & AUDIT_HAS_DECISION;
+
+	audit_line_text("decision", decided ? decisions[r->decision] : "", b);
+	audit_line_text("rule", r->rule, b);
+	audit_line_text("approval", r->approval, b);
 }
 
 static void print_figure(const char *key, uint64_t value, struct jbuf *b)
@@ -109,12 +156,25 @@ static void print_figure(const char *key, uint64_t value, struct jbuf *b)
 
 static void print_begin(const struct audit_record *r, struct jbuf *b)
 {
-	audit_line_text("tool", r->tool, b);
+	print_tool(r, b);
 	audit_line_text("profile", r->profile, b);
-	print_sized("body", r->has & AUDIT_HAS_BODY, r->body, r->body_bytes, b);
-	print_sized("args", r->has & AUDIT_HAS_ARGS, r->args, r->args_bytes, b);
-	audit_line_text("decision", decisions[r->decision], b);
-	audit_line_text("rule", r->rule, b);
+	print_sized("body", r->has & AUDIT_HAS_BODY, r->body, r->body_bytes, NULL, b);
+	print_sized("args", r->has & AUDIT_HAS_ARGS, r->args, r->args_bytes, r->has & AUDIT_HAS_VALUE ? r->value : NULL, b);
+	print_decision(r, b);
+}
+
+static void print_note(const struct audit_record *r, struct jbuf *b)
+{
+	if (r->kind == AUDIT_POLICY) {
+		jbuf_text(b, ",\"policy_hash\":");
+		print_hash("sha256:", r->hash, b);
+	} else if (r->kind >= AUDIT_TOOL_CREATE && r->kind <= AUDIT_APPROVAL_USE) {
+		print_tool(r, b);
+		audit_line_text("profile", r->profile, b);
+		print_sized("args", r->has & AUDIT_HAS_ARGS, r->args, r->args_bytes, NULL, b);
+		print_decision(r, b);
+	}
+	audit_line_text("text", r->text, b);
 }
 
 static void print_end(const struct audit_record *r, struct jbuf *b)
@@ -154,7 +214,7 @@ void audit_line_record(struct chain *c, const struct audit_record *r, uint64_t c
 	else if (r->kind == AUDIT_END)
 		print_end(r, b);
 	else
-		audit_line_text("text", r->text, b);
+		print_note(r, b);
 	chain_close(c, b, start);
 }
 

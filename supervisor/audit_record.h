@@ -19,6 +19,13 @@
 	X(AUDIT_DRAIN, "drain", 1)        /* who had it */                            \
 	X(AUDIT_SESSION_OPEN, "session_open", 1)                                   \
 	X(AUDIT_SESSION_END, "session_end", 1)                                     \
+	X(AUDIT_TOOL_CREATE, "tool_create", 1)   /* a version of a tool, or why it was refused */ \
+	X(AUDIT_TOOL_REMOVE, "tool_remove", 1)                                     \
+	X(AUDIT_TOOL_STATE, "tool_state", 1)     /* promoted, quarantined, restored: by whom, with what evidence */ \
+	X(AUDIT_APPROVAL_ASK, "approval_ask", 1)                                   \
+	X(AUDIT_APPROVAL_DECIDE, "approval_decide", 1)                             \
+	X(AUDIT_APPROVAL_USE, "approval_use", 1) /* one of its uses was taken */   \
+	X(AUDIT_POLICY, "policy", 1)             /* which rules hold from now on: their hash */ \
 	X(AUDIT_SUPERVISOR_START, "start", 0)        /* the supervisor */                        \
 	X(AUDIT_SUPERVISOR_STOP, "stop", 0)                                                   \
 	X(AUDIT_RESTART, "audit_start", 0) /* this process, after another one's death */ \
@@ -40,7 +47,16 @@ enum audit_kind {
 enum audit_decision { AUDIT_ALLOW, AUDIT_DENY, AUDIT_ESCALATE, AUDIT_DECISION_COUNT };
 
 /* Which optional members hold. */
-enum audit_has { AUDIT_HAS_BODY = 1, AUDIT_HAS_ARGS = 2, AUDIT_HAS_USAGE = 4, AUDIT_HAS_RECEIPT = 8, AUDIT_HAS_ALL = 15 };
+enum audit_has {
+	AUDIT_HAS_BODY = 1,
+	AUDIT_HAS_ARGS = 2,
+	AUDIT_HAS_USAGE = 4,
+	AUDIT_HAS_RECEIPT = 8,
+	AUDIT_HAS_HASH = 16,     /* of a version of a tool, or of a policy */
+	AUDIT_HAS_DECISION = 32, /* of what is no BEGIN, which always has one */
+	AUDIT_HAS_VALUE = 64,    /* the arguments themselves */
+	AUDIT_HAS_ALL = 127,
+};
 
 #define AUDIT_UNKNOWN   UINT64_MAX /* of a usage figure: null in the log */
 #define AUDIT_ID_MAX    33         /* of calls: 32 hex digits */
@@ -48,6 +64,8 @@ enum audit_has { AUDIT_HAS_BODY = 1, AUDIT_HAS_ARGS = 2, AUDIT_HAS_USAGE = 4, AU
 #define AUDIT_CAUSE_MAX 65
 #define AUDIT_TEXT_MAX  160
 #define AUDIT_HASH_LEN  32
+/* Of arguments whose profile wants them in the log ("audit": {"args": "values"}): their beginning. Bytes of JSON text. */
+#define AUDIT_VALUE_MAX 1025
 
 /* Texts end with a NUL inside their bounds; "" is null in the log. */
 struct audit_record {
@@ -55,20 +73,22 @@ struct audit_record {
 	uint32_t kind;
 	uint64_t number; /* of this core's records: from 1, only grows */
 	uint32_t uid, pid; /* who asked */
-	uint32_t decision; /* BEGIN: enum audit_decision */
+	uint32_t decision; /* enum audit_decision */
 	uint32_t outcome;  /* END: enum outcome */
 	uint32_t has;
 	uint32_t unused;   /* 0 */
 	uint64_t body_bytes, args_bytes;
-	uint8_t body[AUDIT_HASH_LEN], args[AUDIT_HASH_LEN], receipt[AUDIT_HASH_LEN]; /* SHA-256 */
+	uint8_t body[AUDIT_HASH_LEN], args[AUDIT_HASH_LEN], receipt[AUDIT_HASH_LEN], hash[AUDIT_HASH_LEN]; /* SHA-256 */
 	uint64_t wall_us, queue_us, cpu_us, memory_peak_bytes, processes_peak;
 	char call_id[AUDIT_ID_MAX];
 	char session[AUDIT_NAME_MAX];
 	char tool[AUDIT_NAME_MAX];
 	char profile[SPEC_NAME_MAX];
-	char rule[AUDIT_TEXT_MAX];  /* BEGIN: what decided, file:line */
+	char approval[AUDIT_ID_MAX]; /* that let it run, or is about it */
+	char rule[AUDIT_TEXT_MAX];  /* what decided, file:line */
 	char cause[AUDIT_CAUSE_MAX]; /* END: a word, of a layer or a module */
 	char text[AUDIT_TEXT_MAX];  /* of what is no call */
+	char value[AUDIT_VALUE_MAX];
 };
 
 /* err 0: all records up to `number` are in the log. Else that one record, a BEGIN, is not and will not be: errno. */

@@ -23,7 +23,7 @@ static struct timespec now(void)
 /* Room for the ends of all open calls, and of one that begins. */
 static int room_for_begin(struct audit *a)
 {
-	return audit_log_reserve(&a->log, (a->open->count + 2ull) * AUDIT_LINE_MAX + SPARE);
+	return audit_log_reserve(&a->log, (a->open->count + 1ull) * AUDIT_LINE_MAX + AUDIT_BEGIN_MAX + SPARE);
 }
 
 static int room_for_note(struct audit *a)

@@ -23,7 +23,12 @@ void request_refuse_params(const struct request *rq, const char *what)
 
 bool request_recorded(const struct request *rq, unsigned kind, const char *call_id, const char *text)
 {
-	int r = audit_note(rq->core, (enum audit_kind)kind, client_uid(rq->client), client_pid(rq->client), NULL, call_id, text);
+	return request_recorded_about(rq, kind, &(struct audit_about){ .call_id = call_id, .text = text });
+}
+
+bool request_recorded_about(const struct request *rq, unsigned kind, const struct audit_about *about)
+{
+	int r = audit_note_about(rq->core, (enum audit_kind)kind, client_uid(rq->client), client_pid(rq->client), about);
 	struct err err;
 
 	if (r == 0)

@@ -75,6 +75,9 @@ void request_refuse_params(const struct request *rq, const char *what);
 /* Who asks for this, in the audit log (enum audit_kind of audit_record.h). False: it cannot be told there and is not to be done;
  * the request was refused. */
 bool request_recorded(const struct request *rq, unsigned kind, const char *call_id, const char *text);
+struct audit_about;
+/* The same with all that it is about (audit_client.h). */
+bool request_recorded_about(const struct request *rq, unsigned kind, const struct audit_about *about);
 /* Never half an object: what did not fit into memory is an error. */
 void request_answer(const struct request *rq, const struct jbuf *b);
 /* Finds the members of the request. */

@@ -1,6 +1,7 @@
 /* The audit log's parts: lines, chain, the look at the start, and the whole process over its two sockets. */
 #include "agent/audit_verify.h"
 #include "jail/base/fd.h"
+#include "supervisor/audit_client.h"
 #include "supervisor/audit_impl.h"
 #include "supervisor/cgroup.h"
 #include "tests/unit/unit.h"
@@ -18,6 +19,7 @@
 
 #define ID_A "00112233445566778899aabbccddeeff"
 #define ID_B "ffeeddccbbaa99887766554433221100"
+#define HASH_A ID_A ID_A
 #define CORE 0x1234567890abcdefull
 
 static const struct timespec at = { .tv_sec = 1767323045, .tv_nsec = 6 };
@@ -51,9 +53,9 @@ static void a_begin_line_is_as_documented(void **state)
 	jbuf_raw(&b, "", 1);
 	const char *want =
 		"{\"seq\":42,\"time\":\"2026-01-02T03:04:05.000000006Z\",\"kind\":\"begin\",\"core\":\"1234567890abcdef\",\"n\":3,"
-		"\"call_id\":\"" ID_A "\",\"who\":{\"uid\":1000,\"pid\":77,\"session\":\"s\\\"\\n\"},\"tool\":null,\"profile\":\"pure\","
+		"\"call_id\":\"" ID_A "\",\"who\":{\"uid\":1000,\"pid\":77,\"session\":\"s\\\"\\n\"},\"tool\":null,\"tool_hash\":null,\"profile\":\"pure\","
 		"\"body\":null,\"args\":{\"sha256\":\"abababababababababababababababababababababababababababababababab\",\"bytes\":7},"
-		"\"decision\":\"allow\",\"rule\":null,"
+		"\"decision\":\"allow\",\"rule\":null,\"approval\":null,"
 		"\"prev\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"hash\":\"";
 	assert_memory_equal(b.data, want, strlen(want));
 	assert_int_equal(b.len, strlen(want) + CHAIN_HEX + 3 + 1);
@@ -82,11 +84,71 @@ static void an_end_line_is_as_documented(void **state)
 	jbuf_done(&b);
 }
 
+static void line_of(const struct audit_record *r, struct jbuf *b)
+{
+	struct chain c;
+
+	chain_init(&c);
+	jbuf_init(b, 1 << 16);
+	audit_line_record(&c, r, CORE, &at, b);
+	jbuf_raw(b, "", 1);
+}
+
+static void a_note_about_a_tool_says_all_of_it(void **state UNUSED)
+{
+	struct audit_record r = record(AUDIT_APPROVAL_ASK, 5, "");
+	struct jbuf b;
+
+	audit_fill_about(&(struct audit_about){ .tool = "drop_table", .hash = "sha256:" HASH_A, .approval = ID_B, .rule = "policy.json:12 destructive",
+				 .args = "{}", .args_len = 2, .profile = "pure", .decided = true, .decision = AUDIT_ESCALATE,
+				 .text = "x\n{\"kind\":\"approval_decide\"}\033[2J\302\233J\177" }, &r);
+	line_of(&r, &b);
+	assert_non_null(strstr(b.data, ",\"tool\":\"drop_table\",\"tool_hash\":\"sha256:" HASH_A "\",\"profile\":\"pure\",\"args\":{\"sha256\":\""
+				       "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a\",\"bytes\":2},\"decision\":\"escalate\","
+				       "\"rule\":\"policy.json:12 destructive\",\"approval\":\"" ID_B "\",\"text\":\"x\\n{\\\"kind\\\":"
+				       "\\\"approval_decide\\\"}\\u001b[2J\\u009bJ\\u007f\",\"prev\":"));
+	jbuf_done(&b);
+}
+
+static void arguments_stand_in_the_line_only_where_they_are_wanted(void **state UNUSED)
+{
+	struct audit_record r = record(AUDIT_BEGIN, 5, ID_A);
+	struct jbuf b;
+
+	snprintf(r.value, sizeof(r.value), "{\"token\":\"sesame\"}");
+	r.has = AUDIT_HAS_ARGS;
+	line_of(&r, &b);
+	assert_null(strstr(b.data, "sesame"));
+	jbuf_done(&b);
+	r.has |= AUDIT_HAS_VALUE;
+	line_of(&r, &b);
+	assert_non_null(strstr(b.data, ",\"bytes\":0,\"value\":\"{\\\"token\\\":\\\"sesame\\\"}\"},"));
+	jbuf_done(&b);
+}
+
+/* B111: a cut text pins what it leaves out, and is cut between characters. */
+static void a_text_that_is_cut_says_so(void **state UNUSED)
+{
+	char field[AUDIT_TEXT_MAX], long_text[4000], other[AUDIT_TEXT_MAX];
+
+	for (size_t i = 0; i + 2 < sizeof(long_text); i += 2)
+		memcpy(long_text + i, "\303\244", 3);
+	audit_fill_text(field, sizeof(field), long_text);
+	assert_true(strlen(field) < sizeof(field));
+	assert_int_equal(strspn(field, "\303\244") % 2, 0);
+	assert_non_null(strstr(field, " bytes, sha256 "));
+	long_text[3990] = 'x';
+	audit_fill_text(other, sizeof(other), long_text);
+	assert_string_not_equal(field, other);
+	audit_fill_text(field, sizeof(field), "short");
+	assert_string_equal(field, "short");
+}
+
 /* Disk space is kept by this bound. */
 static void no_line_of_a_call_is_longer_than_its_bound(void **state)
 {
 	(void)state;
-	for (uint32_t kind = AUDIT_BEGIN; kind <= AUDIT_SESSION_END; kind++) {
+	for (uint32_t kind = AUDIT_BEGIN; kind <= AUDIT_POLICY; kind++) {
 		struct audit_record r = record((enum audit_kind)kind, UINT64_MAX, ID_A);
 		struct chain c;
 		struct jbuf b;
@@ -97,6 +159,8 @@ static void no_line_of_a_call_is_longer_than_its_bound(void **state)
 		memset(r.rule, 1, sizeof(r.rule) - 1);
 		memset(r.cause, 1, sizeof(r.cause) - 1);
 		memset(r.text, 1, sizeof(r.text) - 1);
+		memset(r.approval, 1, sizeof(r.approval) - 1);
+		memset(r.value, 1, sizeof(r.value) - 1);
 		r.uid = r.pid = UINT32_MAX;
 		r.has = AUDIT_HAS_ALL;
 		r.body_bytes = r.args_bytes = UINT64_MAX;
@@ -107,7 +171,7 @@ static void no_line_of_a_call_is_longer_than_its_bound(void **state)
 		jbuf_init(&b, 1 << 16);
 		audit_line_record(&c, &r, UINT64_MAX, &at, &b);
 		assert_false(b.failed);
-		assert_in_range(b.len, 200, AUDIT_LINE_MAX);
+		assert_in_range(b.len, 200, kind == AUDIT_BEGIN ? AUDIT_BEGIN_MAX : AUDIT_LINE_MAX);
 		jbuf_done(&b);
 	}
 }
@@ -132,7 +196,7 @@ static void what_is_no_record_is_refused(void **state)
 	REFUSED(r.kind = AUDIT_SUPERVISOR_STOP);
 	REFUSED(r.number = 0);
 	REFUSED(r.unused = 1);
-	REFUSED(r.has = 16);
+	REFUSED(r.has = AUDIT_HAS_ALL + 1);
 	REFUSED(r.decision = AUDIT_DECISION_COUNT);
 	REFUSED(r.outcome = OUTCOME_COUNT);
 	REFUSED(r.call_id[0] = 'G');
@@ -144,6 +208,8 @@ static void what_is_no_record_is_refused(void **state)
 	REFUSED(memset(r.rule, 'a', sizeof(r.rule)));
 	REFUSED(memset(r.cause, 'a', sizeof(r.cause)));
 	REFUSED(memset(r.text, 'a', sizeof(r.text)));
+	REFUSED(memset(r.approval, 'a', sizeof(r.approval)));
+	REFUSED(memset(r.value, 'a', sizeof(r.value)));
 	r = good;
 	r.kind = AUDIT_DRAIN;
 	r.call_id[0] = '\0';
@@ -845,6 +911,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_begin_line_is_as_documented),
 		cmocka_unit_test(an_end_line_is_as_documented),
+		cmocka_unit_test(a_note_about_a_tool_says_all_of_it),
+		cmocka_unit_test(arguments_stand_in_the_line_only_where_they_are_wanted),
+		cmocka_unit_test(a_text_that_is_cut_says_so),
 		cmocka_unit_test(no_line_of_a_call_is_longer_than_its_bound),
 		cmocka_unit_test(what_is_no_record_is_refused),
 		cmocka_unit_test(every_change_is_named_with_its_line),

@@ -13,7 +13,7 @@ static int name(const char *text, struct err *err)
 
 static void names_are_ascii_identifiers(void **state)
 {
-	static const char *const good[] = { "a", "_", "Z9", "read_file", "x2345678901234567890123456789012345678901234567890123456789012345" };
+	static const char *const good[] = { "a", "_", "Z9", "read_file", "x234567890123456789012345678901234567890123456789012345678901234" };
 	static const char *const bad[] = { "",  "9a",    "a.b",   "a/b",    "../a", "a b",	  "a-b",
 					   "a*", "rm_f\xd1\x96le", "a\n", "a\x7f", "ａ", "x2345678901234567890123456789012345678901234567890123456789012345" };
 	struct err err;
