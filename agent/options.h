@@ -16,7 +16,7 @@
 
 /* Values of every verb; borrowed from argv. */
 struct options {
-	const char *profile, *args, *socket, *session, *task, *head;
+	const char *profile, *args, *socket, *session, *task, *head, *policy;
 	bool json, best_effort, effective, help, private, admin, wait, off, stream, state;
 	const char *operand[OPTIONS_OPERANDS_MAX];
 	unsigned operands;
