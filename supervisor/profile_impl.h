@@ -34,6 +34,7 @@ struct profile {
 	struct jail_spec *spec;
 	char filter_digest[80], digest[80];
 	unsigned warm, max;
+	bool audit_values;
 };
 
 /* profile_store.c */
