@@ -108,19 +108,24 @@ static const char *const csv_paths[] = { "seq", "time", "kind", "who.uid", "who.
 					 "decision", "rule", "approval", "outcome", "cause", "usage.wall_us", "usage.cpu_us",
 					 "usage.memory_peak_bytes", "body.sha256", "args.sha256", "args.bytes", "args.value", "text", "hash" };
 
-/* RFC 4180. A text that a spreadsheet would take for a formula gets an apostrophe in front: people open these files, and who wrote
- * the text is a stranger. */
+/* RFC 4180, a record a line. A text that a spreadsheet would take for a formula gets an apostrophe in front: people open these
+ * files, and who wrote the text is a stranger. */
 static void csv_text(FILE *out, const char *text, size_t len)
 {
+	struct jbuf b;
+
+	jbuf_init(&b, 10 * CHAIN_LINE_MAX);
+	text_escape(&b, text, len, TEXT_LINE);
 	fputc('"', out);
-	if (len > 0 && strchr("=+-@\t\r", text[0]))
+	if (b.len > 0 && strchr("=+-@", b.data[0]))
 		fputc('\'', out);
-	for (size_t i = 0; i < len; i++) {
-		if (text[i] == '"')
+	for (size_t i = 0; i < b.len; i++) {
+		if (b.data[i] == '"')
 			fputc('"', out);
-		fputc(text[i], out);
+		fputc(b.data[i], out);
 	}
 	fputc('"', out);
+	jbuf_done(&b);
 }
 
 static void csv_print(FILE *out, const char *line, size_t len)
