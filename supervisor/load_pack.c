@@ -105,6 +105,8 @@ static int unpack_files(const struct pack_head *head, struct reader *r, struct p
 	for (uint32_t i = 0; s && i < head->guarded; i++)
 		if (!item_take(r, &name, &text, &len) || profile_store_guard(s, name) < 0)
 			goto bad;
+	if (s)
+		profile_store_workspace(s, head->config.workspace);
 	if (s && r->at == r->end && profile_store_index(s, err) == 0) {
 		*ret = s;
 		return 0;

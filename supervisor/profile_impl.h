@@ -51,6 +51,7 @@ struct profile_store {
 	size_t name_count;
 	char **tiers; /* the same of the folder of tiers */
 	size_t tier_count;
+	char workspace[PATH_MAX]; /* "": none */
 	char *guarded[16]; /* directories of Brig's own that no mount may show */
 	size_t guarded_count;
 };
@@ -59,6 +60,7 @@ struct profile_store {
 struct profile_store *profile_store_new(void);
 int profile_store_add(struct profile_store *store, const char *name, const char *text, size_t len);
 int profile_store_guard(struct profile_store *store, const char *path);
+void profile_store_workspace(struct profile_store *store, const char *path);
 int profile_store_index(struct profile_store *store, struct err *err);
 const struct store_file *store_find(const struct profile_store *store, const char *file_name);
 bool profile_name_ok(const char *name);
