@@ -37,6 +37,11 @@ struct call_request {
 	bool want_stages;
 	bool stream;             /* tell the client what the tool writes as it comes (stream.h) */
 	struct session *session; /* or NULL */
+	uint32_t flags;          /* enum request_flag (frame.h) */
+	/* Set: core itself wants to know how it ends. Called once, in place of the answer, which is then its to give, or with NULL where
+	 * the call could not begin and the client was told. pending->client is NULL once he left. */
+	void (*done)(struct call *call, struct pending *pending, void *arg);
+	void *done_arg;
 };
 
 struct call {
@@ -45,6 +50,8 @@ struct call {
 	enum call_state state;
 	char id[CALL_ID_SIZE];     /* 128 random bits, hex: unique across hosts */
 	struct pending *pending;   /* what is answered in the end */
+	void (*done)(struct call *call, struct pending *pending, void *arg);
+	void *done_arg;
 	struct session *session;   /* whose context it has, or NULL; it outlives the call */
 	struct stream *stream;     /* NULL: nobody wants the output as it comes */
 	uint8_t nonce[FRAME_NONCE_BYTES]; /* of the frame that answers it */
