@@ -73,7 +73,9 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	request peers sched server drain methods_admin methods_call methods_profile methods_status doctor doctor_host jail pool pool_generation pool_refill pool_plan pool_stats \
 	call_log core_filter log log_line metrics metrics_print prom status_report \
 	audit audit_about audit_client audit_fill audit_line audit_log audit_scan audit_seal audit_take drop \
-	session session_call methods_session tool \
+	session session_call methods_session \
+	keeper_store store store_approval store_core store_files store_tool tool \
+	narrow narrow_tool \
 	jail_setup keeper_client methods receipt trial verdict zygote))
 # What describes a jail and names its stages; of the jail's files the supervisor takes only these.
 SPEC_SRC := jail/spec.c jail/stage.c
@@ -246,6 +248,7 @@ install: all ## into DESTDIR and PREFIX
 	install -d -m 755 $(LIBDIR)/bin $(LIBDIR)/profiles $(BINDIR) $(SHARE)/brig
 	install -m 755 $(PROGRAMS) $(LIBDIR)/bin
 	install -m 644 $(wildcard profiles/*.json) $(LIBDIR)/profiles
+	install -D -m 644 -t $(LIBDIR)/profiles/tiers $(wildcard profiles/tiers/*.json)
 	ln -sfn ../lib/brig/bin/brig $(BINDIR)/brig
 	ln -sfn ../lib/brig/bin/brigd $(BINDIR)/brigd
 	ln -sfn ../../lib/brig/profiles $(SHARE)/brig/profiles

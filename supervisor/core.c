@@ -16,6 +16,7 @@
 #include "supervisor/sched.h"
 #include "supervisor/server.h"
 #include "supervisor/session.h"
+#include "supervisor/store.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -103,6 +104,7 @@ static void free_all(struct core *core)
 	server_close(core);
 	sched_close(core);
 	audit_client_close(core);
+	store_close(core->store);
 	profile_cache_free(core->profiles);
 	metrics_free(core->metrics);
 	event_base_free(core->base);

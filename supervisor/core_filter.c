@@ -25,6 +25,8 @@ static const int allowed[] = {
 	/* What is open: clients, jails' pipes, the keeper and audit, pseudo-files. */
 	SCMP_SYS(read), SCMP_SYS(readv), SCMP_SYS(pread64), SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(close), SCMP_SYS(lseek),
 	SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(fstatfs), SCMP_SYS(getdents64),
+	/* The registry's files, which the keeper opened (store_files.h). */
+	SCMP_SYS(pwrite64), SCMP_SYS(ftruncate), SCMP_SYS(fsync), SCMP_SYS(fdatasync),
 	/* Looks at paths, which Landlock and the ordinary permissions bound. */
 	SCMP_SYS(access), SCMP_SYS(faccessat), SCMP_SYS(faccessat2), SCMP_SYS(readlink), SCMP_SYS(readlinkat), SCMP_SYS(statx),
 	/* The event loop. */
@@ -91,6 +93,8 @@ static const struct by_argument by_argument[] = {
 	FCNTL(F_SETFL),
 	FCNTL(F_DUPFD_CLOEXEC),
 	FCNTL(F_ADD_SEALS),
+	FCNTL(F_SETLK),
+	FCNTL(F_GETLK),
 	FCNTL(F_GET_SEALS),
 	/* How much a client sent; what a jail's filter caught. */
 	{ SCMP_SYS(ioctl), 1, WHOLE, FIONREAD, 0 },

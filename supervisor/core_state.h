@@ -20,6 +20,7 @@ struct drain_waiter;
 struct gate_memory;
 struct sched;
 struct session;
+struct store;
 struct trial;
 
 struct core {
@@ -28,6 +29,8 @@ struct core {
 	struct profile_cache *profiles;
 	struct metrics *metrics;
 	struct server *server;           /* NULL in a private supervisor */
+	struct store *store;        /* NULL until somebody asks: store_of() */
+	bool store_files;           /* its files are here */
 	struct audit_client *audit; /* NULL: no log, in a private supervisor */
 	LIST_HEAD(, client) clients;
 	LIST_HEAD(, zygote) zygotes;

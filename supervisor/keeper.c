@@ -41,6 +41,8 @@ static void keeper_init(struct keeper *k, struct keeper_boot *boot)
 	k->listener = (struct listener){ -1, -1, -1, -1 };
 	k->core = k->audit = (struct keeper_child){ .pidfd = -1, .sock = -1 };
 	k->audit_dir = -1;
+	for (int i = 0; i < STORE_FILES; i++)
+		k->store_fd[i] = -1;
 	k->lifeline[0] = k->lifeline[1] = k->image_fd = k->signal_fd = -1;
 	for (int i = 0; i < CGROUP_DIRS; i++)
 		k->host.base[i] = -1;
@@ -127,6 +129,7 @@ static void finish(struct keeper *k)
 	keeper_jails_end(k);
 	keeper_audit_finish(k, k->signals > 0 ? "a signal told it to" : k->status ? "core could not go on" : "core ended");
 	keeper_reload_drop(k);
+	keeper_store_close(k);
 	cgroup_host_close(&k->host);
 	for (int i = 0; i < 2; i++)
 		k->lifeline[i] = fd_close(k->lifeline[i]);

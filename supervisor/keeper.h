@@ -14,6 +14,7 @@
 #include "supervisor/listener.h"
 #include "supervisor/load.h"
 #include "supervisor/profile.h"
+#include "supervisor/store_files.h"
 #include "supervisor/zygote_start.h"
 
 #include <signal.h>
@@ -62,6 +63,7 @@ struct keeper {
 	struct keeper_child core;
 	uint32_t core_starts;
 	uint64_t core_instance; /* random, never 0: whose records the log has */
+	int store_fd[STORE_FILES]; /* of the registry; -1: nobody asked for it yet */
 	struct keeper_child audit;
 	int audit_dir;          /* state_dir/audit; -1: nothing is recorded */
 	bool audit_ready;
@@ -124,6 +126,10 @@ void keeper_audit_again(struct keeper *k);
 int keeper_audit_pair(struct keeper *k, int *ret_fd, struct err *err);
 /* After core: waits (bounded) until the last line is written. */
 void keeper_audit_finish(struct keeper *k, const char *why);
+
+/* keeper_store.c. Core's first question for the registry. Its files stay with the keeper for the next core. */
+int keeper_store_open(struct keeper *k, struct err *err);
+void keeper_store_close(struct keeper *k);
 
 /* One message of core: receive, check, handle, answer. 0; 1 at end of file; -errno when
  * core broke the protocol, which ends it. */

@@ -15,6 +15,7 @@
  *   CGROUP_READ   slot               -> usage
  *   CGROUP_KILL   slot               every process of the slot dies
  *   CGROUP_DEL    slot               kills, reads usage, removes -> usage; EBUSY, usage: something in it still dies, ask again
+ *   STORE                            -> fds: the registry's files (enum store_file), opened now or before
  *
  * Only in a daemon:
  *   READY                            core serves its sockets
@@ -51,6 +52,7 @@ enum keeper_kind {
 	KP_RELOAD_DONE,
 	KP_RELOAD_REFUSED,
 	KP_CGROUP_PROVE,
+	KP_STORE,
 };
 
 #define CORE_ALIVE_MS 5000

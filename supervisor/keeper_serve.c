@@ -264,6 +264,19 @@ static int on_reload_refused(struct keeper *k, struct request *q UNUSED)
 	return 0;
 }
 
+/* Lent: the next core gets the same. */
+static int on_store(struct keeper *k, struct request *q)
+{
+	_Static_assert((int)STORE_FILES <= (int)CGROUP_VIEW_FDS, "one answer carries them all");
+	int r = keeper_store_open(k, q->err);
+
+	if (r < 0)
+		return r;
+	memcpy(q->lent, k->store_fd, sizeof(k->store_fd));
+	q->lent_count = STORE_FILES;
+	return 0;
+}
+
 enum needs { NEEDS_NOTHING, NEEDS_SLOT, NEEDS_GROUP };
 
 static const struct handler {
@@ -286,6 +299,7 @@ static const struct handler {
 	[KP_AUDIT] = { on_audit, 0, 1, NEEDS_NOTHING, true },
 	[KP_RELOAD] = { on_reload, 0, 1, NEEDS_NOTHING, true },
 	[KP_RELOAD_DONE] = { on_reload_done, 0, 0, NEEDS_NOTHING, true },
+	[KP_STORE] = { on_store, 0, 0, NEEDS_NOTHING, false },
 	[KP_RELOAD_REFUSED] = { on_reload_refused, 0, 0, NEEDS_NOTHING, true },
 };
 

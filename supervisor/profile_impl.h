@@ -34,11 +34,12 @@ struct profile {
 	struct jail_spec *spec;
 	char filter_digest[80], digest[80];
 	unsigned warm, max;
+	unsigned taken[4]; /* narrow.c, by enum permission: 1 + the origin of its being taken; 0: it was not */
 };
 
 /* profile_store.c */
 struct store_file {
-	char *name; /* "pure.json" */
+	char *name; /* "pure.json", "tiers/draft.json" */
 	char *text;
 	size_t len;
 };
@@ -48,6 +49,8 @@ struct profile_store {
 	size_t count, cap;
 	char **names; /* profiles only, without the ".json" */
 	size_t name_count;
+	char **tiers; /* the same of the folder of tiers */
+	size_t tier_count;
 	char *guarded[16]; /* directories of Brig's own that no mount may show */
 	size_t guarded_count;
 };
@@ -59,6 +62,8 @@ int profile_store_guard(struct profile_store *store, const char *path);
 int profile_store_index(struct profile_store *store, struct err *err);
 const struct store_file *store_find(const struct profile_store *store, const char *file_name);
 bool profile_name_ok(const char *name);
+/* Where the profiles of trust tiers lie; they are in the store, and no name of a profile. */
+#define TIERS_FOLDER "tiers"
 
 /* profile_text.c: parses strictly, marks every node's origin. depth as in struct origin. */
 int profile_text_parse(const char *file, const char *text, size_t len, unsigned depth, struct origins *origins,

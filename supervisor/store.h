@@ -5,16 +5,18 @@
 #ifndef BRIG_SUPERVISOR_STORE_H
 #define BRIG_SUPERVISOR_STORE_H
 
+#include "supervisor/store_files.h"
 #include "supervisor/tool.h"
-
-/* The files of the embedded store, which the keeper opens (store_files.h): core itself may open nothing to write. */
-enum store_file { STORE_DB, STORE_JOURNAL, STORE_WAL, STORE_SHM, STORE_FILES };
 
 struct store;
 
-/* fds: of enum store_file, taken (also on failure). */
-int store_open(const int fds[STORE_FILES], struct store **ret, struct err *err);
+/* store_files_serve() came before. */
+int store_open(struct store **ret, struct err *err);
 void store_close(struct store *store);
+
+struct core;
+/* Core's store, opened when it is first asked for (a keeper's message, store_core.c): a supervisor that only runs bodies never has one. */
+int store_of(struct core *core, struct store **ret, struct err *err);
 
 /* ---- tools ---- */
 
