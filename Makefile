@@ -73,7 +73,7 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	request peers sched server drain methods_admin methods_call methods_profile methods_status doctor doctor_host jail pool pool_generation pool_refill pool_plan pool_stats \
 	call_log core_filter log log_line metrics metrics_print prom status_report \
 	audit audit_about audit_client audit_fill audit_line audit_log audit_scan audit_seal audit_take drop \
-	session session_call methods_session \
+	session session_call methods_session approvals approvals_wait gate gate_memory \
 	keeper_store store store_approval store_core store_files store_tool tool \
 	narrow narrow_tool \
 	jail_setup keeper_client methods receipt trial verdict zygote))

@@ -29,6 +29,12 @@ struct config_socket {
 	bool any_uid; /* "*" */
 };
 
+/* Users without a socket: who is trusted more. */
+struct config_uids {
+	uint32_t uid[CONFIG_UIDS_MAX];
+	uint32_t count;
+};
+
 struct config_names {
 	char name[CONFIG_PROFILES_MAX][SPEC_NAME_MAX];
 	uint32_t count;
@@ -66,6 +72,9 @@ struct config {
 
 	uint32_t sessions_per_uid, session_idle_ms, session_life_ms;
 
+	struct config_uids trust_elevated, trust_admin; /* of who comes over agent.sock; nobody else raises trust */
+	uint32_t approval_ms, approvals_per_uid;        /* a question is open so long; so many of one uid */
+
 	bool audit;                     /* false only in a private supervisor */
 	uint64_t audit_rotate_bytes;
 	uint32_t audit_sync_ms;         /* fdatasync at least so often; 0: before each acknowledgement */
@@ -82,7 +91,7 @@ struct config {
 int config_defaults(struct config *ret, struct err *err);
 
 /* Room for every key of the file. */
-#define CONFIG_KEYS_MAX 48
+#define CONFIG_KEYS_MAX 64
 
 /* Where each value came from: the place of the key in the file, or line 0 for a default. By row of the table of keys. */
 struct config_origin {
