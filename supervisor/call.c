@@ -111,10 +111,14 @@ static void call_answer(struct call *c)
 	sched_done(c);
 	if (c->stream)
 		stream_end(c->stream);
-	jbuf_init(&b, LIMIT_ANSWER_BYTES);
-	answer_print(c, &b);
-	pending_answer(take_ptr(c->pending), &b);
-	jbuf_done(&b);
+	if (c->done) {
+		c->done(c, take_ptr(c->pending), c->done_arg);
+	} else {
+		jbuf_init(&b, LIMIT_ANSWER_BYTES);
+		answer_print(c, &b);
+		pending_answer(take_ptr(c->pending), &b);
+		jbuf_done(&b);
+	}
 	call_free(c);
 	core_leave_if_idle(core);
 }

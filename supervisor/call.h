@@ -40,6 +40,11 @@ struct call_request {
 	struct session *session; /* or NULL */
 	struct gate *gate;       /* what the gate found, taken by call_start(); NULL: this socket's calls pass none */
 	bool wait;               /* where it needs an approval: it waits for that */
+	uint32_t flags;          /* enum request_flag (frame.h) */
+	/* Set: core itself wants to know how it ends. Called once, in place of the answer, which is then its to give, or with NULL where
+	 * the call could not begin and the client was told. pending->client is NULL once he left. */
+	void (*done)(struct call *call, struct pending *pending, void *arg);
+	void *done_arg;
 };
 
 struct call {
@@ -48,6 +53,8 @@ struct call {
 	enum call_state state;
 	char id[CALL_ID_SIZE];     /* 128 random bits, hex: unique across hosts */
 	struct pending *pending;   /* what is answered in the end */
+	void (*done)(struct call *call, struct pending *pending, void *arg);
+	void *done_arg;
 	struct session *session;   /* whose context it has, or NULL; it outlives the call */
 	struct gate *gate;         /* ours; NULL: it passed none */
 	bool waits;                /* for the decision on gate->approval */

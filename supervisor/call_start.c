@@ -27,7 +27,8 @@ static void refuse_draining(struct call *c)
 
 static int build_request(struct call *c, const struct call_request *req)
 {
-	struct request_head head = { .magic = REQUEST_MAGIC, .body_len = (uint32_t)req->body_len, .args_len = (uint32_t)req->args_len };
+	struct request_head head = { .magic = REQUEST_MAGIC, .body_len = (uint32_t)req->body_len, .args_len = (uint32_t)req->args_len,
+				     .flags = req->flags };
 
 	if (getrandom(head.seed, sizeof(head.seed), 0) != sizeof(head.seed))
 		return -EIO;
@@ -163,8 +164,13 @@ void call_start(struct client *client, struct profile *profile, const struct cal
 {
 	struct call *c = call_new(client, req, rpc_id, rpc_id_len);
 
-	if (!c)
+	if (!c) {
+		if (req->done)
+			req->done(NULL, NULL, req->done_arg);
 		return;
+	}
+	c->done = req->done;
+	c->done_arg = req->done_arg;
 	if (profile) {
 		c->effective = profile_ref(profile);
 		c->limits = profile_spec(profile)->limits;
