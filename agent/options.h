@@ -17,7 +17,8 @@
 /* Values of every verb; borrowed from argv. */
 struct options {
 	const char *profile, *args, *socket, *session, *task, *head;
-	bool json, best_effort, effective, help, private, admin, wait, off, stream, state;
+	const char *uses, *how_long, *reason;
+	bool json, best_effort, effective, help, private, admin, wait, off, stream, state, all, mine;
 	const char *operand[OPTIONS_OPERANDS_MAX];
 	unsigned operands;
 };

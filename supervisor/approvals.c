@@ -63,15 +63,6 @@ static int note(const struct gate_ask *ask, enum audit_kind kind, const struct g
 	return r;
 }
 
-static int denied(struct gate *g, const char *where)
-{
-	g->outcome = OUTCOME_DENIED;
-	g->why.class = ERR_POLICY;
-	g->why.code = EACCES;
-	snprintf(g->why.where, sizeof(g->why.where), "%s", where);
-	return 0;
-}
-
 /* Nobody is there who may decide. */
 static int deny_private(struct gate *g)
 {
@@ -80,7 +71,8 @@ static int deny_private(struct gate *g)
 	snprintf(reason, sizeof(reason), "%s", g->verdict.reason);
 	err_set(&g->why, ERR_POLICY, EACCES, "", "it needs an approval (%.200s), and a private supervisor has nobody who could give one", reason);
 	err_hint(&g->why, "run brigd under a uid of its own; then 'brig approvals' shows what waits, over admin.sock");
-	return denied(g, g->verdict.rule);
+	gate_deny(g, "approval");
+	return 0;
 }
 
 /* ---- one use of an approval ---- */
@@ -113,7 +105,7 @@ static bool was_denied(const struct gate_ask *ask, struct store *store, const ch
 		err_set(&g->why, ERR_POLICY, EACCES, "", "a person denied it%s%.250s", last->reason && last->reason[0] ? ": " : "", last->reason ?: "");
 		err_hint(&g->why, "do not send the same again; do what was asked for in another way, or tell the user");
 		snprintf(g->evidence, sizeof(g->evidence), "{\"approval_id\":\"%s\",\"decided_uid\":%u}", last->id, last->decided_uid);
-		denied(g, g->verdict.rule);
+		gate_deny(g, "approval");
 	}
 	approval_free(last);
 	return stands;
@@ -143,7 +135,7 @@ static void pending(struct gate *g, bool again)
 	err_set(&g->why, ERR_POLICY, EACCES, "", "it needs an approval: %.250s", g->verdict.reason);
 	err_hint(&g->why, "%s; send the same call again when a person has decided (brig approve %s)",
 		 again ? "the question is open already" : "the question was asked", g->approval);
-	snprintf(g->why.where, sizeof(g->why.where), "%s", g->verdict.rule);
+	snprintf(g->why.where, sizeof(g->why.where), "approval");
 	snprintf(g->evidence, sizeof(g->evidence), "{\"approval_id\":\"%s\",\"expires_ms\":%lld}", g->approval, (long long)g->expires_ms);
 	g->outcome = OUTCOME_APPROVAL_PENDING;
 }
@@ -152,14 +144,16 @@ static int deny_much(struct gate *g)
 {
 	err_set(&g->why, ERR_POLICY, EACCES, "", "it needs an approval, and %u bytes are more than a person can look at", APPROVAL_SHOWN_MAX);
 	err_hint(&g->why, "make the arguments smaller, or name a file that holds them");
-	return denied(g, g->verdict.rule);
+	gate_deny(g, "approval");
+	return 0;
 }
 
 static int deny_many(struct gate *g, unsigned limit)
 {
 	err_set(&g->why, ERR_POLICY, EACCES, "", "it needs an approval, and %u questions of this user are open, as many as may be (approvals_per_uid)", limit);
 	err_hint(&g->why, "wait until some of them are decided");
-	return denied(g, g->verdict.rule);
+	gate_deny(g, "approval");
+	return 0;
 }
 
 static int64_t expiry_of(struct store *store, const char *id)

@@ -20,6 +20,20 @@ void approval_binding(const char *tool_hash, const struct permissions *effective
  * A use is spent from here on, whatever becomes of the call. -errno: neither could be done. */
 int approvals_gate(const struct gate_ask *ask, struct store *store, const char *tool_hash, struct gate *g, struct err *err);
 
+/* Who says what about one question. */
+struct decision_word {
+	const char *id;     /* the whole of it */
+	bool approve;
+	uint32_t uses, for_ms; /* of an approval */
+	const char *reason; /* at most APPROVAL_REASON_MAX bytes, or NULL */
+	uid_t uid;
+	pid_t pid;
+	const char *by;     /* "admin.sock", "webhook" */
+};
+/* -ENOENT: no such question; -ESTALE: it is not open any more, or what it is about has changed; -EPERM: not this uid. Writes the record, and
+ * whoever waits goes on. */
+int approvals_decide(struct core *core, const struct decision_word *word, struct err *err);
+
 /* That call waits for its question: goes on when it is decided, or ends as denied. */
 void approvals_wait(struct call *call);
 /* A question is open: it is looked at until none is. */

@@ -101,13 +101,12 @@ static int tool_find(const struct gate_ask *ask, struct store *store, struct gat
 	return 0;
 }
 
-static int denied(struct gate *g, const char *where)
+void gate_deny(struct gate *g, const char *where)
 {
 	g->outcome = OUTCOME_DENIED;
 	g->why.class = ERR_POLICY;
 	g->why.code = EACCES;
-	snprintf(g->why.where, sizeof(g->why.where), "%s", where);
-	return 0;
+	snprintf(g->why.where, sizeof(g->why.where), "%.*s", (int)sizeof(g->why.where) - 1, where);
 }
 
 /* One that waits for an operator, or whose profile is none of the caller's. */
@@ -118,14 +117,14 @@ static bool tool_stopped(const struct gate_ask *ask, struct gate *g)
 	if (t->state == TOOL_QUARANTINED) {
 		err_set(&g->why, ERR_POLICY, EACCES, "", "the tool is in quarantine%s%s", t->why ? ": " : "", t->why ?: "");
 		err_hint(&g->why, "the operator can look at it and give it back: brig tool restore %s", t->name);
-		denied(g, "registry");
+		gate_deny(g, "registry");
 		return true;
 	}
 	if (ask->authority != AUTHORITY_AGENT || t->reviewed || (!t->profile_text && core_agent_may_use(ask->core, t->profile)))
 		return false;
 	err_set(&g->why, ERR_POLICY, EACCES, "", "its profile %.60s is not for agent.sock", t->profile);
 	err_hint(&g->why, "the operator's list is \"profiles\" in brigd.conf(5)");
-	denied(g, "authority");
+	gate_deny(g, "authority");
 	return true;
 }
 
@@ -160,6 +159,17 @@ static unsigned rate_of(void *arg, uint32_t window_ms)
 	return r->memory ? gate_memory_rate(r->memory, r->tool, core_now_ns() / 1000000, window_ms) : GATE_RATE_MAX;
 }
 
+/* At a character's beginning. */
+static void text_cut(char *ret, size_t cap, const char *text)
+{
+	size_t len = strlen(text), n = len < cap ? len : cap - 1;
+
+	while (n < len && n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80)
+		n--;
+	memcpy(ret, text, n);
+	ret[n] = '\0';
+}
+
 static void ask_policy(const struct gate_ask *ask, const char *name, const char *hash, struct gate *g)
 {
 	struct rate rate = { gate_memory_of(ask->core, ask->session, ask->uid), name };
@@ -189,8 +199,8 @@ static void ask_policy(const struct gate_ask *ask, const char *name, const char 
 
 	policy_decide(ask->core->policy, &q, &g->verdict);
 	g->decided = true;
-	snprintf(g->why.detail, sizeof(g->why.detail), "%s", g->verdict.reason);
-	snprintf(g->why.hint, sizeof(g->why.hint), "%s", g->verdict.hint);
+	text_cut(g->why.detail, sizeof(g->why.detail), g->verdict.reason);
+	text_cut(g->why.hint, sizeof(g->why.hint), g->verdict.hint);
 }
 
 static uint64_t denial_key(const struct gate_ask *ask, const char *hash, const struct gate *g)
@@ -240,7 +250,7 @@ static int decide(const struct gate_ask *ask, struct store *store, const char *n
 
 	ask_policy(ask, name, custom ? hash : NULL, g);
 	if (g->verdict.decision == DECISION_DENY)
-		denied(g, g->verdict.rule);
+		gate_deny(g, "policy");
 	else if (g->verdict.decision == DECISION_ESCALATE)
 		r = approvals_gate(ask, store, hash, g, err);
 	return r;
