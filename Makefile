@@ -63,7 +63,7 @@ AGENT_SRC := $(addprefix agent/,$(addsuffix .c, \
 	rpc show stop table text))
 # The keeper's, with privilege, come first; then what core parses and decides with.
 SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
-	keeper keeper_audit keeper_caps keeper_child keeper_core keeper_loop keeper_reload keeper_serve listener load load_pack notify cmdline dirs \
+	keeper keeper_audit keeper_caps keeper_child keeper_core keeper_loop keeper_reload keeper_serve listener load load_pack load_policy notify cmdline dirs \
 	pidfd lane lane_ids zygote_image zygote_start \
 	cgroup cgroup_file cgroup_find cgroup_host cgroup_mount cgroup_scope cgroup_sweep cgroup_v1 cgroup_v2 cgroup_view \
 	profile profile_cache profile_check profile_check_lists profile_keys profile_merge \
@@ -76,6 +76,7 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	audit audit_about audit_client audit_fill audit_line audit_log audit_scan audit_seal audit_take drop \
 	session session_call methods_session approvals approvals_decide approvals_wait methods_approval gate gate_memory \
 	keeper_store store store_approval store_core store_files store_tool tool \
+	decimal glob policy policy_args policy_keys policy_match policy_path \
 	narrow narrow_tool \
 	jail_setup keeper_client methods receipt trial verdict zygote))
 # What describes a jail and names its stages; of the jail's files the supervisor takes only these.
@@ -249,6 +250,7 @@ install: all ## into DESTDIR and PREFIX
 	install -d -m 755 $(LIBDIR)/bin $(LIBDIR)/profiles $(BINDIR) $(SHARE)/brig
 	install -m 755 $(PROGRAMS) $(LIBDIR)/bin
 	install -m 644 $(wildcard profiles/*.json) $(LIBDIR)/profiles
+	install -D -m 644 -t $(LIBDIR)/profiles/policies $(wildcard profiles/policies/*.json)
 	install -D -m 644 -t $(LIBDIR)/profiles/tiers $(wildcard profiles/tiers/*.json)
 	ln -sfn ../lib/brig/bin/brig $(BINDIR)/brig
 	ln -sfn ../lib/brig/bin/brigd $(BINDIR)/brigd

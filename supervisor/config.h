@@ -46,6 +46,7 @@ enum log_format { LOG_AUTO, LOG_TEXT, LOG_JSON, LOG_JOURNAL };
 struct config {
 	char path[PATH_MAX]; /* the file, "" where there is none; for messages */
 	char run_dir[PATH_MAX], state_dir[PATH_MAX], profiles_dir[PATH_MAX];
+	char policy[PATH_MAX]; /* absolute paths with a blank between; "": the shipped one */
 	struct config_socket agent, admin;
 
 	/* Who may hold how much: for each uid, and all together. */
@@ -91,7 +92,7 @@ struct config {
 int config_defaults(struct config *ret, struct err *err);
 
 /* Room for every key of the file. */
-#define CONFIG_KEYS_MAX 64
+#define CONFIG_KEYS_MAX 96
 
 /* Where each value came from: the place of the key in the file, or line 0 for a default. By row of the table of keys. */
 struct config_origin {

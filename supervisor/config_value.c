@@ -43,6 +43,26 @@ static int set_dir(char *field, const char *value, struct config_refusal *why)
 	return 0;
 }
 
+static int set_files(char *field, const char *value, struct config_refusal *why)
+{
+	size_t len = 0;
+
+	for (const char *at = value + strspn(value, " \t,"); *at;) {
+		size_t n = strcspn(at, " \t,");
+
+		why->at = (size_t)(at - value);
+		if (*at != '/')
+			return refused(why, "not an absolute path; a blank ends one and begins another");
+		if (len + n + 2 > PATH_MAX)
+			return refused(why, "all of them together have fewer than %d bytes", PATH_MAX);
+		len += (size_t)snprintf(field + len, PATH_MAX - len, "%s%.*s", len ? " " : "", (int)n, at);
+		at += n;
+		at += strspn(at, " \t,");
+	}
+	why->at = 0;
+	return len > 0 ? 0 : refused(why, "no file is named");
+}
+
 /* The lock of run_dir is what makes a socket ours, so both lie there. */
 static int set_socket(char *path, const char *value, struct config_refusal *why)
 {
@@ -281,6 +301,7 @@ int config_value_set(struct config *c, const struct config_key *key, const char 
 
 	switch (key->kind) {
 	case CONFIG_DIR: return set_dir(field, value, why);
+	case CONFIG_FILES: return set_files(field, value, why);
 	case CONFIG_SOCKET: return set_socket(field, value, why);
 	case CONFIG_USER: return user_id(value, field, why);
 	case CONFIG_GROUP: return group_id(value, field, why);

@@ -11,8 +11,10 @@
 #include "supervisor/gate_memory.h"
 #include "supervisor/jail.h"
 #include "supervisor/keeper_client.h"
+#include "supervisor/load.h"
 #include "supervisor/log.h"
 #include "supervisor/metrics.h"
+#include "supervisor/policy.h"
 #include "supervisor/pool.h"
 #include "supervisor/profile_cache.h"
 #include "supervisor/sched.h"
@@ -110,6 +112,7 @@ static void free_all(struct core *core)
 	audit_client_close(core);
 	store_close(core->store);
 	profile_cache_free(core->profiles);
+	policy_free(core->policy);
 	metrics_free(core->metrics);
 	event_base_free(core->base);
 }
@@ -162,6 +165,10 @@ int core_main(struct core_boot *boot)
 		log_err(LOG_CRIT, "profile_refused", LOG_NONE, &err);
 		return outcome_exit_status(OUTCOME_SETUP_FAILED);
 	}
+	if (load_policy_parse(boot->policy, &core.policy, &err) < 0) {
+		log_err(LOG_CRIT, "policy_refused", LOG_NONE, &err);
+		return outcome_exit_status(OUTCOME_SETUP_FAILED);
+	}
 	keeper = core.base ? event_new(core.base, boot->keeper_fd, EV_READ | EV_PERSIST, on_keeper, &core) : NULL;
 	if (!core.profiles || !core.metrics || !keeper || event_add(keeper, NULL) < 0 || sched_open(&core) < 0 || pool_open(&core) < 0 ||
 	    server_open(&core, &err) < 0)
@@ -174,5 +181,6 @@ int core_main(struct core_boot *boot)
 	event_free(keeper);
 	free_all(&core);
 	profile_store_free(boot->profiles);
+	profile_store_free(boot->policy);
 	return 0;
 }

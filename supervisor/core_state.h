@@ -11,6 +11,7 @@
 struct audit_client;
 struct server;
 struct metrics;
+struct policy;
 struct pools;
 struct zygote;
 struct jail;
@@ -27,6 +28,7 @@ struct core {
 	struct core_boot *boot;
 	struct event_base *base;
 	struct profile_cache *profiles;
+	struct policy *policy;
 	struct metrics *metrics;
 	struct server *server;           /* NULL in a private supervisor */
 	struct store *store;        /* NULL until somebody asks: store_of() */

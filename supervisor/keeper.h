@@ -25,7 +25,7 @@ struct keeper_boot {
 	int client_fd;                  /* private supervisor: the client's connection, becomes core's; -1: serve sockets */
 	pid_t client_pid;               /* the brig that made it, if it is our parent, else 0 */
 	struct load_from from;          /* where these two are read again */
-	struct profile_store *profiles; /* raw texts; each core gets a copy by fork */
+	struct profile_store *profiles, *policy; /* raw texts; each core gets a copy by fork */
 	struct config config;
 	const char *zygote_path; /* NULL: beside our own binary */
 };

@@ -1,6 +1,7 @@
 #include "supervisor/load.h"
 
 #include "jail/base/fd.h"
+#include "supervisor/load_impl.h"
 #include "supervisor/profile_impl.h"
 
 #include <fcntl.h>
@@ -9,8 +10,7 @@
 
 #define PROFILES_INSTALLED "/usr/share/brig/profiles"
 
-/* ../profiles beside the directory that our binary lies in, where there is one. */
-static int profiles_find(char path[PATH_MAX])
+int load_shipped(char path[PATH_MAX])
 {
 	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
 
@@ -46,7 +46,7 @@ int load_profiles(const struct load_from *from, struct loaded *ret, struct err *
 
 	if (from->profiles)
 		snprintf(path, PATH_MAX, "%s", from->profiles);
-	_cleanup_close_ int dir = path[0] ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : profiles_find(path);
+	_cleanup_close_ int dir = path[0] ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : load_shipped(path);
 	if (dir < 0) {
 		err_set(err, ERR_HOST, errno, "profiles", "cannot open the profiles in %.200s: %s", path, strerror(errno));
 		err_hint(err, "name them by --profiles DIR, or by profiles_dir in brigd.conf");
@@ -60,7 +60,7 @@ int load_config(const struct load_from *from, struct loaded *ret, struct err *er
 {
 	char path[PATH_MAX];
 
-	ret->profiles = NULL;
+	ret->profiles = ret->policy = NULL;
 	if (from->config)
 		return config_read(&ret->config, &ret->origin, from->config, true, err);
 	config_default_path(path, sizeof(path));
@@ -89,6 +89,8 @@ int load_read(const struct load_from *from, struct loaded *ret, struct err *err)
 		r = load_profiles(from, ret, err);
 	if (r == 0)
 		r = names_check(ret, err);
+	if (r == 0)
+		r = load_policy(ret, err);
 	if (r < 0)
 		load_done(ret);
 	return r;
@@ -97,5 +99,6 @@ int load_read(const struct load_from *from, struct loaded *ret, struct err *err)
 void load_done(struct loaded *l)
 {
 	profile_store_free(l->profiles);
-	l->profiles = NULL;
+	profile_store_free(l->policy);
+	l->profiles = l->policy = NULL;
 }

@@ -19,6 +19,7 @@ struct origin {
 	char where[64]; /* file:line:column, for errors */
 	char brief[64]; /* file:line, for people who ask where a value came from */
 	unsigned depth; /* 0: the profile itself, 1: what it extends, ... */
+	size_t value;   /* offset of the value in its text */
 };
 
 struct origins {
@@ -58,6 +59,8 @@ struct profile_store {
 /* One that was read elsewhere, put together again: files, guarded directories, then the index over the names. */
 struct profile_store *profile_store_new(void);
 int profile_store_add(struct profile_store *store, const char *name, const char *text, size_t len);
+/* That file of the directory, added to the store. */
+int profile_store_read_one(struct profile_store *store, int dir_fd, const char *dir_path, const char *name, struct err *err);
 int profile_store_guard(struct profile_store *store, const char *path);
 int profile_store_index(struct profile_store *store, struct err *err);
 const struct store_file *store_find(const struct profile_store *store, const char *file_name);

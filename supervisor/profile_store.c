@@ -104,6 +104,15 @@ static int read_file(struct profile_store *store, int dir_fd, const char *dir_pa
 	return 0;
 }
 
+int profile_store_read_one(struct profile_store *store, int dir_fd, const char *dir_path, const char *name, struct err *err)
+{
+	struct stat dir;
+
+	if (fstat(dir_fd, &dir) < 0)
+		return err_set(err, ERR_HOST, errno, "profiles", "cannot look at %s: %s", dir_path, strerror(errno));
+	return read_file(store, dir_fd, dir_path, "", &dir, name, err);
+}
+
 struct profile_store *profile_store_new(void)
 {
 	return calloc(1, sizeof(struct profile_store));
