@@ -84,7 +84,7 @@ static int on_zygote_start(struct keeper *k, struct request *q)
 	_cleanup_close_ int theirs = pair[1];
 	*q->ret_fd = pair[0];
 	/* A start that failed in the middle leaves its entry taken until the loop has reaped the child. */
-	int r = zygote_start(z, &k->lane, k->image_fd, q->fd, theirs, k->lifeline, q->msg->gen, q->err);
+	int r = zygote_start(z, &k->lane, k->image_fd, q->fd, theirs, k->lifeline, k->mounts_fd, q->msg->gen, q->err);
 	if (r < 0)
 		*q->ret_fd = fd_close(*q->ret_fd);
 	q->reply->pid = z->pid;
