@@ -10,13 +10,11 @@
 static void table_of_approvals(const struct show *s, const struct call *c, const char *none, bool state)
 {
 	static const struct table_column open[] = {
-		{ "ID", "id", 10, TABLE_TEXT },        { "TOOL", "tool", 24, TABLE_TEXT },     { "UID", "uid", 10, TABLE_NUMBER },
-		{ "AGE", "age_ms", 6, TABLE_TIME },    { "EXPIRES", "expires_in_ms", 7, TABLE_TIME }, { "ARGS", "args_bytes", 7, TABLE_NUMBER },
-		{ 0 },
+		{ "ID", "id", 32, TABLE_TEXT },	    { "TOOL", "tool", 16, TABLE_TEXT },		  { "UID", "uid", 10, TABLE_NUMBER },
+		{ "AGE", "age_ms", 6, TABLE_TIME }, { "EXPIRES", "expires_in_ms", 7, TABLE_TIME }, { 0 },
 	}, all[] = {
-		{ "ID", "id", 10, TABLE_TEXT },        { "STATE", "state", 8, TABLE_TEXT },    { "TOOL", "tool", 20, TABLE_TEXT },
-		{ "UID", "uid", 10, TABLE_NUMBER },    { "AGE", "age_ms", 6, TABLE_TIME },     { "USES", "uses", 4, TABLE_NUMBER },
-		{ 0 },
+		{ "ID", "id", 32, TABLE_TEXT },	      { "STATE", "state", 8, TABLE_TEXT }, { "TOOL", "tool", 16, TABLE_TEXT },
+		{ "UID", "uid", 10, TABLE_NUMBER },   { "AGE", "age_ms", 6, TABLE_TIME },  { 0 },
 	};
 
 	if (table_show(s->out, c->result, c->result_len, "approvals", state ? all : open) == 0)

@@ -105,6 +105,7 @@ static bool was_denied(const struct gate_ask *ask, struct store *store, const ch
 		err_set(&g->why, ERR_POLICY, EACCES, "", "a person denied it%s%.250s", last->reason && last->reason[0] ? ": " : "", last->reason ?: "");
 		err_hint(&g->why, "do not send the same again; do what was asked for in another way, or tell the user");
 		snprintf(g->evidence, sizeof(g->evidence), "{\"approval_id\":\"%s\",\"decided_uid\":%u}", last->id, last->decided_uid);
+		g->final = true;
 		gate_deny(g, "approval");
 	}
 	approval_free(last);
