@@ -200,16 +200,44 @@ static const struct verb *verb_find(const char *name)
 	return NULL;
 }
 
+/* What people look for together; a verb of none comes last. */
+static const struct {
+	const char *title, *verbs;
+} groups[] = {
+	{ "Run", " run call session list cancel " },
+	{ "Tools, and who decides", " tool approvals approve deny " },
+	{ "Rules", " profile policy why " },
+	{ "Look and prove", " doctor audit status metrics " },
+	{ "Operate a daemon", " pool reload drain " },
+	{ "Help", " help version " },
+};
+
+static bool group_has(size_t group, const char *verb)
+{
+	char spaced[32];
+
+	snprintf(spaced, sizeof(spaced), " %s ", verb);
+	return strstr(groups[group].verbs, spaced) != NULL;
+}
+
+static bool group_of_none(const char *verb)
+{
+	for (size_t i = 0; i < ARRAY_LEN(groups); i++)
+		if (group_has(i, verb))
+			return false;
+	return true;
+}
+
 static void verbs_show(FILE *out)
 {
-	fputs("usage: brig VERB ...\n\nRuns Python tools that agents write, each call in a fresh jail that the kernel "
-	      "enforces.\n\n",
-		out);
-	for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
-		char line[80];
+	fputs("usage: brig VERB ...\n\nRuns Python tools that agents write, each call in a fresh jail that the kernel\nenforces.\n", out);
+	for (size_t g = 0; g < ARRAY_LEN(groups); g++) {
+		bool last = g + 1 == ARRAY_LEN(groups);
 
-		snprintf(line, sizeof(line), "%s %s", verbs[i].name, verbs[i].operands);
-		fprintf(out, "  %-44s%s\n", line, verbs[i].summary);
+		fprintf(out, "\n%s:\n", groups[g].title);
+		for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+			if (group_has(g, verbs[i].name) || (last && group_of_none(verbs[i].name)))
+				fprintf(out, "  %-10s %s\n", verbs[i].name, verbs[i].summary);
 	}
 	fputs("\n'brig VERB --help' says more. The manual is brig(1).\n", out);
 }
