@@ -8,6 +8,7 @@
 int cmd_audit(const struct options *opt);
 int cmd_run(const struct options *opt);
 int cmd_profile(const struct options *opt);
+int cmd_tool(const struct options *opt);
 int cmd_session(const struct options *opt);
 int cmd_doctor(const struct options *opt);
 int cmd_status(const struct options *opt);

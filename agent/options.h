@@ -19,6 +19,8 @@ struct options {
 	const char *profile, *args, *socket, *session, *task, *head;
 	const char *kind, *tool, *uid, *call, *outcome, *decision, *since, *until, *lines; /* audit */
 	const char *format;
+	const char *name, *description, *parameters, *permissions, *body, *version; /* tool */
+	bool replace, all;
 	bool follow;
 	bool json, best_effort, effective, help, private, admin, wait, off, stream, state;
 	const char *operand[OPTIONS_OPERANDS_MAX];

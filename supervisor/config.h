@@ -68,6 +68,10 @@ struct config {
 
 	uint32_t sessions_per_uid, session_idle_ms, session_life_ms;
 
+	bool allow_tool_creation;       /* agents may create and replace tools */
+	uint32_t max_custom_tools;      /* that there are at one time */
+	uint32_t max_rebuilds;          /* changes of the set of tools by agents, in the life of a supervisor */
+
 	bool audit;                     /* false only in a private supervisor */
 	uint64_t audit_rotate_bytes;
 	uint32_t audit_sync_ms;         /* fdatasync at least so often; 0: before each acknowledgement */

@@ -13,6 +13,7 @@
 #define QUEUE_MAX       100000
 #define FORKS_MAX       16
 #define SESSIONS_MAX    LIMIT_SLOTS
+#define TOOLS_MAX       10000
 
 const struct config_key config_keys[] = {
 	{ "run_dir", CONFIG_DIR, AT(run_dir), 0, 0, NULL, true },
@@ -58,6 +59,10 @@ const struct config_key config_keys[] = {
 	{ "sessions_per_uid", CONFIG_COUNT, AT(sessions_per_uid), 0, SESSIONS_MAX, NULL, false },
 	{ "session_idle", CONFIG_TIME, AT(session_idle_ms), 1000, DAY, NULL, false },
 	{ "session_life", CONFIG_TIME, AT(session_life_ms), 1000, 7 * DAY, NULL, false },
+
+	{ "allow_tool_creation", CONFIG_BOOL, AT(allow_tool_creation), 0, 0, NULL, false },
+	{ "max_custom_tools", CONFIG_COUNT, AT(max_custom_tools), 0, TOOLS_MAX, NULL, false },
+	{ "max_rebuilds", CONFIG_COUNT, AT(max_rebuilds), 0, 1000000000, NULL, false },
 
 	{ "audit_rotate", CONFIG_BYTES, AT(audit_rotate_bytes), 64ull << 10, 64ull << 30, NULL, true },
 	{ "audit_sync", CONFIG_TIME, AT(audit_sync_ms), 0, 60000, NULL, true },
