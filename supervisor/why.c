@@ -4,6 +4,7 @@
 #include "supervisor/profile_impl.h"
 #include "supervisor/syscall_groups.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -152,7 +153,12 @@ int why_path(const struct profile *p, const char *path, struct why *ret, struct 
 
 static bool is_loopback(const char *host)
 {
-	return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0;
+	struct in_addr v4;
+	struct in6_addr v6;
+
+	if (inet_pton(AF_INET, host, &v4) == 1)
+		return ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
+	return strcmp(host, "localhost") == 0 || (inet_pton(AF_INET6, host, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6));
 }
 
 void why_host(const struct profile *p, const char *host, struct why *ret)
