@@ -76,7 +76,7 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	session session_call methods_session \
 	keeper_store store store_approval store_core store_files store_tool tool \
 	decimal glob policy policy_args policy_keys policy_match policy_path \
-	narrow narrow_tool \
+	missing narrow narrow_tool \
 	jail_setup keeper_client methods receipt trial verdict zygote))
 # What describes a jail and names its stages; of the jail's files the supervisor takes only these.
 SPEC_SRC := jail/spec.c jail/stage.c

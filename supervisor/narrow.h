@@ -22,6 +22,9 @@ int profile_narrow(const struct profile_store *store, struct profile *profile, c
 /* Who took that permission from a narrowed profile, as "tool: not declared" or "tier draft"; NULL: it was never there, or still is. */
 const char *profile_taken(const struct profile *profile, enum permission which);
 
+/* The profile that it was narrowed from, or it itself; borrowed. */
+const struct profile *profile_wide(const struct profile *profile);
+
 /* The profile that this version of a tool runs under, now: its own, narrowed to what it declared and to the tier of its state.
  * Kept between calls, so that a filter is compiled once. *ret is the caller's reference. */
 int narrow_tool(struct core *core, const struct tool *tool, struct profile **ret, struct permissions *ret_effective, struct err *err);
