@@ -14,9 +14,12 @@ static int path_set(char *ret, size_t cap, const char *dir, const char *name, st
 
 static int dirs_default(struct config *c, struct err *err)
 {
+	const char *workspace = secure_getenv("BRIG_WORKSPACE");
 	const char *state = secure_getenv("BRIG_STATE"), *run = secure_getenv("XDG_RUNTIME_DIR"), *data = secure_getenv("XDG_STATE_HOME"), *home = secure_getenv("HOME");
-	int r;
+	int r = workspace && *workspace ? path_set(c->workspace, sizeof(c->workspace), workspace, "", err) : 0;
 
+	if (r < 0)
+		return r;
 	if (state && *state) {
 		r = path_set(c->run_dir, sizeof(c->run_dir), state, "/run", err);
 		return r < 0 ? r : path_set(c->state_dir, sizeof(c->state_dir), state, "", err);

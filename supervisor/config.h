@@ -40,6 +40,7 @@ enum log_format { LOG_AUTO, LOG_TEXT, LOG_JSON, LOG_JOURNAL };
 struct config {
 	char path[PATH_MAX]; /* the file, "" where there is none; for messages */
 	char run_dir[PATH_MAX], state_dir[PATH_MAX], profiles_dir[PATH_MAX];
+	char workspace[PATH_MAX]; /* the directory that profiles call @workspace; "": none */
 	char policy[PATH_MAX]; /* absolute paths with a blank between; "": the shipped one */
 	struct config_socket agent, admin;
 

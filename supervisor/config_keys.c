@@ -17,6 +17,7 @@
 const struct config_key config_keys[] = {
 	{ "run_dir", CONFIG_DIR, AT(run_dir), 0, 0, NULL, true },
 	{ "state_dir", CONFIG_DIR, AT(state_dir), 0, 0, NULL, true },
+	{ "workspace", CONFIG_DIR, AT(workspace), 0, 0, NULL, true },
 	{ "profiles_dir", CONFIG_DIR, AT(profiles_dir), 0, 0, NULL, false },
 	{ "policy", CONFIG_FILES, AT(policy), 0, 0, NULL, false },
 

@@ -32,6 +32,7 @@ int load_shipped(char path[PATH_MAX])
 /* No mount of a profile may show them; profile_store_read() knows the usual places only. */
 static int own_dirs_guard(struct loaded *l, struct err *err)
 {
+	profile_store_workspace(l->profiles, l->config.workspace);
 	const char *const dirs[] = { l->config.run_dir, l->config.state_dir };
 
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
@@ -56,15 +57,32 @@ int load_profiles(const struct load_from *from, struct loaded *ret, struct err *
 	return r < 0 ? r : own_dirs_guard(ret, err);
 }
 
+/* Profiles and messages speak of where it is. One that is not there is told by who opens it. */
+static int workspace_settle(struct config *c, struct err *err)
+{
+	_cleanup_free_ char *real = c->workspace[0] ? realpath(c->workspace, NULL) : NULL;
+
+	if (c->workspace[0] && !real) {
+		err_set(err, ERR_CALLER, errno, "workspace", "the workspace %.200s: %s", c->workspace, strerror(errno));
+		err_hint(err, "name a directory that is there: workspace in brigd.conf, or BRIG_WORKSPACE");
+		return -err->code;
+	}
+	if (real)
+		snprintf(c->workspace, sizeof(c->workspace), "%s", real);
+	return 0;
+}
+
 int load_config(const struct load_from *from, struct loaded *ret, struct err *err)
 {
 	char path[PATH_MAX];
 
 	ret->profiles = ret->policy = NULL;
-	if (from->config)
-		return config_read(&ret->config, &ret->origin, from->config, true, err);
-	config_default_path(path, sizeof(path));
-	return config_read(&ret->config, &ret->origin, path, false, err);
+	int r;
+
+	if (!from->config)
+		config_default_path(path, sizeof(path));
+	r = config_read(&ret->config, &ret->origin, from->config ? from->config : path, from->config != NULL, err);
+	return r < 0 ? r : workspace_settle(&ret->config, err);
 }
 
 static int names_check(const struct loaded *l, struct err *err)

@@ -113,6 +113,8 @@ static int unpack_files(const struct pack_head *head, struct reader *r, struct l
 	for (uint32_t i = 0; p && i < head->policies; i++)
 		if (!item_take(r, &name, &text, &len) || profile_store_add(p, name, text, len) < 0)
 			goto bad;
+	if (s)
+		profile_store_workspace(s, head->config.workspace);
 	if (s && p && r->at == r->end && profile_store_index(s, err) == 0) {
 		ret->profiles = s;
 		ret->policy = p;

@@ -36,6 +36,7 @@ struct profile {
 	char filter_digest[80], digest[80];
 	unsigned warm, max;
 	struct profile *wide; /* that it was narrowed from, a reference; NULL: it was not */
+	bool audit_values;
 	unsigned taken[4]; /* narrow.c, by enum permission: 1 + the origin of its being taken; 0: it was not */
 };
 
@@ -53,6 +54,7 @@ struct profile_store {
 	size_t name_count;
 	char **tiers; /* the same of the folder of tiers */
 	size_t tier_count;
+	char workspace[PATH_MAX]; /* "": none */
 	char *guarded[16]; /* directories of Brig's own that no mount may show */
 	size_t guarded_count;
 };
@@ -63,6 +65,7 @@ int profile_store_add(struct profile_store *store, const char *name, const char 
 /* That file of the directory, added to the store. */
 int profile_store_read_one(struct profile_store *store, int dir_fd, const char *dir_path, const char *name, struct err *err);
 int profile_store_guard(struct profile_store *store, const char *path);
+void profile_store_workspace(struct profile_store *store, const char *path);
 int profile_store_index(struct profile_store *store, struct err *err);
 const struct store_file *store_find(const struct profile_store *store, const char *file_name);
 bool profile_name_ok(const char *name);

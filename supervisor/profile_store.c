@@ -181,6 +181,11 @@ int profile_store_guard(struct profile_store *store, const char *path)
 	return 0;
 }
 
+void profile_store_workspace(struct profile_store *store, const char *path)
+{
+	snprintf(store->workspace, sizeof(store->workspace), "%s", path);
+}
+
 /* A directory that no mount may show, from an environment variable or fixed; "" parts are none. */
 static void guard(struct profile_store *store, const char *base, const char *below)
 {
