@@ -61,7 +61,7 @@ static int of_path(const struct profile *profile, const struct permissions *left
 
 	if (r->error == ENOENT && wide && !is && !left->filesystem)
 		return PERMISSION_FILESYSTEM;
-	if (r->error == EROFS && wide && is && (wide->flags & SPEC_MOUNT_RW) && !(is->flags & SPEC_MOUNT_RW))
+	if (r->error == EROFS && wide && is && (wide->flags & (SPEC_MOUNT_RW | SPEC_MOUNT_WORKSPACE)) && !(is->flags & SPEC_MOUNT_RW))
 		return PERMISSION_WRITE;
 	return -1;
 }
