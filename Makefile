@@ -57,6 +57,7 @@ WIRE_SRC := $(addprefix supervisor/wire/,$(addsuffix .c, \
 	chain jbuf json json_find json_string record utf8))
 AGENT_SRC := $(addprefix agent/,$(addsuffix .c, \
 	audit_source audit_verify cmd_audit cmd_audit_tail \
+	args cmd_approvals cmd_call \
 	call cmd_admin cmd_cancel cmd_doctor cmd_list cmd_metrics cmd_profile cmd_run cmd_status connect file nearest options private question \
 	cmd_session doctor_processes follow \
 	rpc show stop table text))
@@ -73,7 +74,7 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	request peers sched server drain methods_admin methods_call methods_profile methods_status doctor doctor_host jail pool pool_generation pool_refill pool_plan pool_stats \
 	call_log core_filter log log_line metrics metrics_print prom status_report \
 	audit audit_about audit_client audit_fill audit_line audit_log audit_scan audit_seal audit_take drop \
-	session session_call methods_session \
+	session session_call methods_session approvals approvals_decide approvals_wait methods_approval gate gate_memory \
 	keeper_mounts keeper_store store store_approval store_core store_files store_tool tool \
 	decimal glob policy policy_args policy_keys policy_match policy_path \
 	missing narrow narrow_tool \

@@ -39,6 +39,18 @@ static const struct option run_options[] = {
 	{ 0 },
 };
 
+static const struct option call_options[] = {
+	{ "--args", "JSON|@FILE|-", "its arguments, one JSON object; -: from stdin", OPT(args) },
+	OPT_JSON,
+	{ "--best-effort", NULL, "run with what this host can enforce; list the rest", OPT(best_effort) },
+	{ "--stream", NULL, "show what the tool prints as it comes", OPT(stream) },
+	{ "--session", "ID", "a call of that session ('brig session open')", OPT(session) },
+	{ "--wait", NULL, "where a person has to decide: wait for that", OPT(wait) },
+	OPT_SOCKET,
+	OPT_PRIVATE,
+	{ 0 },
+};
+
 static const struct option profile_options[] = {
 	{ "--effective", NULL, "show: every merged value, and where it came from", OPT(effective) },
 	OPT_JSON,
@@ -77,6 +89,27 @@ static const struct option session_options[] = {
 	OPT_SOCKET,
 	{ 0 },
 };
+static const struct option approvals_options[] = {
+	{ "--all", NULL, "those that were decided, too", OPT(all) },
+	{ "--mine", NULL, "over agent.sock: what one asked for oneself", OPT(mine) },
+	OPT_JSON,
+	OPT_SOCKET,
+	{ 0 },
+};
+static const struct option approve_options[] = {
+	{ "--uses", "N", "so many calls, each exactly the same; default 1", OPT(uses) },
+	{ "--for", "TIME", "used up or not, it ends then; default 10m", OPT(how_long) },
+	{ "--reason", "TEXT", "why, for the audit log", OPT(reason) },
+	OPT_JSON,
+	OPT_SOCKET,
+	{ 0 },
+};
+static const struct option deny_options[] = {
+	{ "--reason", "TEXT", "why, for the model that asked", OPT(reason) },
+	OPT_JSON,
+	OPT_SOCKET,
+	{ 0 },
+};
 static const struct option audit_options[] = {
 	{ "-n", "N", "tail: the last N records (20)", OPT(lines) },
 	{ "--follow", NULL, "tail: and those to come", OPT(follow) },
@@ -103,6 +136,18 @@ static const struct verb verbs[] = {
 		"FILE.py defines run(**kwargs). Its result goes to standard output; what it\n"
 		"printed, and one line that says why when it did not end well, to standard error.",
 		"brig run sum.py --args '{\"n\": 8675309}'", 1, 1, cmd_run },
+	{ "call", "NAME", "call a tool of the registry, through the gate", call_options, NULL,
+		"Its result goes to standard output. Exit status 4: denied, or a person has to decide\n"
+		"('brig approvals'); the same call again runs once that has happened.",
+		"brig call add --args '{\"a\": 2, \"b\": 3}'", 1, 1, cmd_call },
+	{ "approvals", "[show ID]", "list what waits for a person's word", approvals_options, NULL,
+		"'show' says exactly what would run. Asked over admin.sock.", "brig approvals show 4f0c2a", 0, 2, cmd_approvals },
+	{ "approve", "ID", "let what was asked for run", approve_options, NULL,
+		"ID may be its beginning, six characters or more. The approval holds for that version of\n"
+		"the tool, those arguments, that user and that profile. Asked over admin.sock.",
+		"brig approve 4f0c2a --uses 3 --for 10m", 1, 1, cmd_approve },
+	{ "deny", "ID", "refuse what was asked for", deny_options, NULL, "Asked over admin.sock.",
+		"brig deny 4f0c2a --reason 'not on a weekday'", 1, 1, cmd_deny },
 	{ "profile", "list | show NAME|FILE | check FILE", "look at profiles", profile_options,
 		" explain learn diff surface ", NULL, "brig profile show pure --effective", 1, 2, cmd_profile },
 	{ "doctor", "", "say what this host can enforce, layer by layer", doctor_options, " --attack ",
@@ -139,14 +184,10 @@ static const struct verb verbs[] = {
 /* Part of the contract, not built yet: told apart from a typing error. */
 static const char *const later_verbs[] = {
 	"tool",
-	"call",
 	"mcp",
 	"serve",
 	"console",
 	"agent",
-	"approvals",
-	"approve",
-	"deny",
 	"why",
 	"policy",
 };

@@ -19,7 +19,8 @@ struct options {
 	const char *profile, *args, *socket, *session, *task, *head;
 	const char *kind, *tool, *uid, *call, *outcome, *decision, *since, *until, *lines; /* audit */
 	const char *format;
-	bool follow;
+	const char *uses, *how_long, *reason; /* approve, deny */
+	bool follow, all, mine;
 	bool json, best_effort, effective, help, private, admin, wait, off, stream, state;
 	const char *operand[OPTIONS_OPERANDS_MAX];
 	unsigned operands;

@@ -18,6 +18,7 @@ struct jail;
 struct call;
 struct client;
 struct drain_waiter;
+struct gate_memory;
 struct sched;
 struct session;
 struct store;
@@ -38,6 +39,8 @@ struct core {
 	LIST_HEAD(, jail) jails;
 	LIST_HEAD(, call) calls;
 	LIST_HEAD(, session) sessions;
+	LIST_HEAD(, gate_memory) gate_memories; /* of uids; a session has its own */
+	struct event *approvals_ev;       /* approvals_wait.c */
 	LIST_HEAD(, trial) trials;        /* doctor's jails: trial.c */
 	struct sched *sched;
 	struct pools *pools;
