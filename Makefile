@@ -77,7 +77,7 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	session session_call methods_session approvals approvals_decide approvals_wait methods_approval gate gate_memory \
 	keeper_mounts keeper_store store store_approval store_core store_files store_tool tool \
 	decimal glob policy policy_args policy_keys policy_match policy_path \
-	missing narrow narrow_tool \
+	methods_tool_state missing narrow narrow_tool tool_watch \
 	audit_look methods_audit \
 	jail_setup keeper_client methods receipt trial verdict zygote))
 # What describes a jail and names its stages; of the jail's files the supervisor takes only these.
