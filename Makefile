@@ -60,7 +60,7 @@ AGENT_SRC := $(addprefix agent/,$(addsuffix .c, \
 	args cmd_approvals cmd_call \
 	call cmd_admin cmd_cancel cmd_doctor cmd_list cmd_metrics cmd_profile cmd_run cmd_status connect file nearest options private question \
 	cmd_session doctor_processes follow \
-	cmd_tool tool_folder tool_make \
+	cmd_tool cmd_tool_state tool_folder tool_make \
 	rpc show stop table text))
 # The keeper's, with privilege, come first; then what core parses and decides with.
 SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \

@@ -100,7 +100,7 @@ class Host:
 
     def tool(self, name):
         got = self.agent.call('tool.get', {'name': name})
-        return got.get('tool', got)
+        return {**got['tool'], 'observed': got.get('observed')} if 'tool' in got else got
 
     def close(self):
         self.agent.hang_up()
@@ -210,7 +210,7 @@ def tiers(h):
     for name in ('draft', 'tiers/draft'):
         r = h.agent.call('run', {'body': 'def run(): return 1', 'profile': name})
         t.check('a tier is no profile: %s' % name, 'no profile' in json.dumps(r.get('error', {})), r)
-    names = [p['name'] for p in h.agent.call('profile.list', {})['profiles']]
+    names = [p['name'] for p in h.agent.call('profile.list', {})]
     t.check('and is not listed as one', 'draft' not in names and 'python' in names, names)
 
 
