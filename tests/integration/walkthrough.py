@@ -57,7 +57,7 @@ class Walk(Daemon):
         for path in (self.work, self.work + '/notes.txt'):
             os.chown(path, owner.pw_uid, owner.pw_gid)
         self.log = open(t.dir + '/brigd.log', 'wb')
-        conf = t.file('walk.conf', 'agent_users = %s\nagent_mode = 0666\nadmin_users = %s\nadmin_mode = 0660\nadmin_group = %s\nworkspace = %s\n' % (
+        conf = t.file('walk.conf', 'agent_users = %s\nagent_mode = 0666\nadmin_users = %s\nadmin_mode = 0660\nadmin_owner = %s\nworkspace = %s\n' % (
             AGENT, OPERATOR, OPERATOR, self.work))
         super().__init__(['--config', conf], program=t.brigd, stderr=self.log)
 
