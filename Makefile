@@ -60,6 +60,7 @@ AGENT_SRC := $(addprefix agent/,$(addsuffix .c, \
 	args cmd_approvals cmd_call \
 	call cmd_admin cmd_cancel cmd_doctor cmd_list cmd_metrics cmd_profile cmd_run cmd_status connect file nearest options private question \
 	cmd_session doctor_processes follow \
+	cmd_tool tool_folder tool_make \
 	rpc show stop table text))
 # The keeper's, with privilege, come first; then what core parses and decides with.
 SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
@@ -79,6 +80,8 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	decimal glob policy policy_args policy_keys policy_match policy_path \
 	narrow narrow_tool \
 	audit_look methods_audit \
+	events methods_tool registry tool_answer tool_check tool_create tool_formats \
+	schema_standin \
 	jail_setup keeper_client methods receipt trial verdict zygote))
 # What describes a jail and names its stages; of the jail's files the supervisor takes only these.
 SPEC_SRC := jail/spec.c jail/stage.c
