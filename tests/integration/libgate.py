@@ -1,19 +1,26 @@
 """For tests of the gate: tools, a policy of their own, connections of another uid."""
 import json
 import os
+import re
 import signal
 import socket
 
 from libbrig import BUILD, Client, Daemon, Suite, WAITED
 
-ANYTHING = {'type': 'object'}
 PURE = {'filesystem': False, 'network': False, 'subprocess': False, 'write': False, 'scope': 'read-only'}
 DESTRUCTIVE = {**PURE, 'scope': 'destructive'}
 AGENT = 64245
 
 
+def takes_all_of(body):
+    """A schema for the arguments of run, each of which may be anything."""
+    words = re.search(r'def run\((.*?)\)', body).group(1).replace(' ', '').split(',')
+    needed = [w for w in words if w and not w.startswith('*')]
+    return {'type': 'object', 'properties': {w: {} for w in needed}, 'required': needed}
+
+
 def create(client, name, body, permissions=None, parameters=None, **more):
-    params = {'name': name, 'description': 'for a test', 'parameters': parameters or ANYTHING, 'body': body, **more}
+    params = {'name': name, 'description': 'for a test', 'parameters': parameters or takes_all_of(body), 'body': body, **more}
     params['permissions'] = permissions or PURE
     r = client.call('tool.create', params)
     if 'hash' not in r:
