@@ -3,6 +3,7 @@
 #include "agent/relay.h"
 
 #include "agent/text.h"
+#include "jail/base/version.h"
 #include "supervisor/wire/json.h"
 
 #include <curl/curl.h>

@@ -74,6 +74,9 @@ struct config {
 
 	uint32_t sessions_per_uid, session_idle_ms, session_life_ms;
 
+	bool allow_tool_creation;       /* agents may create and replace tools */
+	uint32_t max_custom_tools;      /* that there are at one time */
+	uint32_t max_rebuilds;          /* changes of the set of tools by agents, in the life of a supervisor */
 	struct config_uids trust_elevated, trust_admin; /* of who comes over agent.sock; nobody else raises trust */
 	uint32_t approval_ms, approvals_per_uid;        /* a question is open so long; so many of one uid */
 

@@ -13,6 +13,7 @@
 #define QUEUE_MAX       100000
 #define FORKS_MAX       16
 #define SESSIONS_MAX    LIMIT_SLOTS
+#define TOOLS_MAX       10000
 /* More questions nobody reads. */
 #define APPROVALS_MAX   1000
 
@@ -61,6 +62,9 @@ const struct config_key config_keys[] = {
 	{ "session_idle", CONFIG_TIME, AT(session_idle_ms), 1000, DAY, NULL, false },
 	{ "session_life", CONFIG_TIME, AT(session_life_ms), 1000, 7 * DAY, NULL, false },
 
+	{ "allow_tool_creation", CONFIG_BOOL, AT(allow_tool_creation), 0, 0, NULL, false },
+	{ "max_custom_tools", CONFIG_COUNT, AT(max_custom_tools), 0, TOOLS_MAX, NULL, false },
+	{ "max_rebuilds", CONFIG_COUNT, AT(max_rebuilds), 0, 1000000000, NULL, false },
 	{ "trust_elevated", CONFIG_UIDS, AT(trust_elevated), 0, 0, NULL, false },
 	{ "trust_admin", CONFIG_UIDS, AT(trust_admin), 0, 0, NULL, false },
 	{ "approval_time", CONFIG_TIME, AT(approval_ms), 1000, DAY, NULL, false },

@@ -48,6 +48,7 @@ struct core {
 	uint64_t started_ns;
 	uint64_t next_seq;               /* of jails; never 0 */
 	uint32_t next_gen;               /* of zygotes; never 0 */
+	uint32_t rebuilds;               /* changes of the set of tools by agents: max_rebuilds */
 	bool draining;                   /* no new calls */
 	bool stopping;                   /* and when there is none left, leave */
 	bool leaving;                    /* end when the last jail is */

@@ -75,10 +75,9 @@ static int take_session_profile(const struct request *rq, const struct call_requ
 	return -EINVAL;
 }
 
-/* Is there room for one more call of this uid? Else it was answered: as busy, and before it costs a record or a place. */
-static bool call_admit(const struct request *rq, const struct call_request *cr, const char *profile)
+bool request_admit(const struct request *rq, size_t bytes, const char *profile)
 {
-	const char *limit = client_call_room(rq->client, cr->body_len + cr->args_len);
+	const char *limit = client_call_room(rq->client, bytes);
 	struct sched_stats st;
 	struct err why;
 
@@ -151,7 +150,7 @@ static void method_run(const struct request *rq)
 	}
 	if (take_args(rq, &cr, &err) < 0)
 		answer_not_begun(rq, OUTCOME_INVALID_ARGUMENTS, profile_name(profile), &err, 0);
-	else if (call_admit(rq, &cr, profile_name(profile)) && gate_of_run(rq, &cr, profile))
+	else if (request_admit(rq, cr.body_len + cr.args_len, profile_name(profile)) && gate_of_run(rq, &cr, profile))
 		call_start(rq->client, profile, &cr, rq->id, rq->id_len);
 	profile_free(profile);
 }
@@ -220,7 +219,7 @@ static void method_call_tool(const struct request *rq)
 		request_refuse(rq, RPC_AUTHORITY, &err);
 	else if (take_args(rq, &cr, &err) < 0)
 		answer_not_begun(rq, OUTCOME_INVALID_ARGUMENTS, "", &err, 0);
-	else if (call_admit(rq, &cr, ""))
+	else if (request_admit(rq, cr.body_len + cr.args_len, ""))
 		start_tool(rq, &cr, name, len);
 }
 

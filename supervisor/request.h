@@ -70,7 +70,8 @@ struct method {
 	const struct param *params;
 	bool admin; /* not over agent.sock */
 };
-extern const struct method methods_admin[], methods_approval[], methods_audit[], methods_call[], methods_profile[], methods_session[], methods_status[];
+extern const struct method methods_admin[], methods_approval[], methods_audit[], methods_call[], methods_profile[], methods_session[], methods_status[],
+	methods_tool[];
 
 void request_refuse(const struct request *rq, int code, const struct err *err);
 void request_refuse_params(const struct request *rq, const char *what);
@@ -108,5 +109,8 @@ void request_refuse_profile(const struct request *rq, const struct err *err);
 struct session;
 /* The open session that params.session names; NULL: refused already, saying why there is none. */
 struct session *request_session(const struct request *rq);
+
+/* Is there room for one more call of this uid? Else it was answered: as busy, and before it costs a record or a place. */
+bool request_admit(const struct request *rq, size_t bytes, const char *profile);
 
 #endif
