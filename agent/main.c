@@ -137,6 +137,13 @@ static const struct option audit_options[] = {
 	OPT_SOCKET,
 	{ 0 },
 };
+static const struct option policy_options[] = {
+	{ "--policy", "FILE", "test: the rules to try; more files after CASES.json", OPT(policy) },
+	{ "--admin", NULL, "over admin.sock: the rules that the daemon has", OPT(admin) },
+	OPT_JSON,
+	OPT_SOCKET,
+	{ 0 },
+};
 static const struct option tool_options[] = {
 	{ "--name", "NAME", "create: what it is called", OPT(name) },
 	{ "--description", "TEXT", "create: when to use it, for a model", OPT(description) },
@@ -178,6 +185,10 @@ static const struct verb verbs[] = {
 		"brig relay --key /etc/brig/relay.key --webhook https://ops.example/brig --listen 127.0.0.1:8099", 0, 0, cmd_relay },
 	{ "profile", "list | show NAME|FILE | check FILE", "look at profiles", profile_options,
 		" explain learn diff surface ", NULL, "brig profile show pure --effective", 1, 2, cmd_profile },
+	{ "policy", "check [FILE ...] | test CASES.json", "prove the rules of the gate", policy_options, NULL,
+		"Several files make one policy. Without any: the one that ships with Brig.\n"
+		"Exit status 0: good, and all verdicts as expected; 1: not so.",
+		"brig policy test cases.json --policy policy.json", 1, OPTIONS_OPERANDS_MAX, cmd_policy },
 	{ "doctor", "", "say what this host can enforce, layer by layer", doctor_options, " --attack ",
 		"Exit status 0: calls run; 6: a call would be refused.", "brig doctor", 0, 0, cmd_doctor },
 	{ "tool", "create | list | show | remove | export | import", "the tools that agents wrote", tool_options, " promote quarantine restore ",
@@ -220,7 +231,6 @@ static const char *const later_verbs[] = {
 	"console",
 	"agent",
 	"why",
-	"policy",
 };
 
 static const struct verb *verb_find(const char *name)

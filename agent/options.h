@@ -20,6 +20,7 @@ struct options {
 	const char *profile, *args, *socket, *session, *task, *head;
 	const char *kind, *tool, *uid, *call, *outcome, *decision, *since, *until, *lines; /* audit */
 	const char *format;
+	const char *policy;
 	const char *uses, *how_long, *reason; /* approve, deny */
 	const char *name, *description, *parameters, *permissions, *body, *version; /* tool */
 	bool follow, all, mine, replace;
