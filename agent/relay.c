@@ -75,5 +75,6 @@ int relay_ask(const struct relay *r, const char *method, const char *params, siz
 		return *ret ? 0 : err_set(err, ERR_HOST, ENOMEM, "relay", "no memory");
 	}
 	*err = c.err;
-	return c.end == CALL_REFUSED ? -EINVAL : -EPIPE;
+	/* It came to a decision before, or may not be decided by us: another time says the same. */
+	return c.end == CALL_REFUSED || c.outcome == OUTCOME_DENIED ? -EINVAL : -EPIPE;
 }
