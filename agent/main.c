@@ -104,6 +104,14 @@ static const struct option approve_options[] = {
 	OPT_SOCKET,
 	{ 0 },
 };
+/* The program that it starts has the same, and checks them. */
+static const struct option relay_options[] = {
+	{ "--key", "FILE", "the shared key that signs both ways; readable for you alone", OPT(key) },
+	{ "--webhook", "URL", "where open questions are posted", OPT(webhook) },
+	{ "--listen", "HOST:PORT", "take signed answers there, on this host alone", OPT(listen) },
+	OPT_SOCKET,
+	{ 0 },
+};
 static const struct option deny_options[] = {
 	{ "--reason", "TEXT", "why, for the model that asked", OPT(reason) },
 	OPT_JSON,
@@ -125,6 +133,13 @@ static const struct option audit_options[] = {
 	{ "--until", "TIME", "before that", OPT(until) },
 	{ "--format", "jsonl|csv", "export: as what", OPT(format) },
 	{ "--head", "HASH", "a last hash of an earlier time: its record must be there", OPT(head) },
+	OPT_JSON,
+	OPT_SOCKET,
+	{ 0 },
+};
+static const struct option policy_options[] = {
+	{ "--policy", "FILE", "test: the rules to try; more files after CASES.json", OPT(policy) },
+	{ "--admin", NULL, "over admin.sock: the rules that the daemon has", OPT(admin) },
 	OPT_JSON,
 	OPT_SOCKET,
 	{ 0 },
@@ -168,8 +183,15 @@ static const struct verb verbs[] = {
 		"brig approve 4f0c2a --uses 3 --for 10m", 1, 1, cmd_approve },
 	{ "deny", "ID", "refuse what was asked for", deny_options, NULL, "Asked over admin.sock.",
 		"brig deny 4f0c2a --reason 'not on a weekday'", 1, 1, cmd_deny },
+	{ "relay", "", "carry approvals to a webhook, and signed answers back", relay_options, NULL,
+		"Runs until it is stopped. Asks over admin.sock, once a second.",
+		"brig relay --key /etc/brig/relay.key --webhook https://ops.example/brig --listen 127.0.0.1:8099", 0, 0, cmd_relay },
 	{ "profile", "list | show NAME|FILE | check FILE", "look at profiles", profile_options,
 		" explain learn diff surface ", NULL, "brig profile show pure --effective", 1, 2, cmd_profile },
+	{ "policy", "check [FILE ...] | test CASES.json", "prove the rules of the gate", policy_options, NULL,
+		"Several files make one policy. Without any: the one that ships with Brig.\n"
+		"Exit status 0: good, and all verdicts as expected; 1: not so.",
+		"brig policy test cases.json --policy policy.json", 1, OPTIONS_OPERANDS_MAX, cmd_policy },
 	{ "doctor", "", "say what this host can enforce, layer by layer", doctor_options, " --attack ",
 		"Exit status 0: calls run; 6: a call would be refused.", "brig doctor", 0, 0, cmd_doctor },
 	{ "tool", "create|list|show|remove|promote|...", "the tools that agents wrote", tool_options, NULL,
@@ -214,7 +236,6 @@ static const char *const later_verbs[] = {
 	"console",
 	"agent",
 	"why",
-	"policy",
 };
 
 static const struct verb *verb_find(const char *name)
@@ -230,7 +251,7 @@ static const struct {
 	const char *title, *verbs;
 } groups[] = {
 	{ "Run", " run call session list cancel " },
-	{ "Tools, and who decides", " tool approvals approve deny " },
+	{ "Tools, and who decides", " tool approvals relay approve deny " },
 	{ "Rules", " profile policy why " },
 	{ "Look and prove", " doctor audit status metrics " },
 	{ "Operate a daemon", " pool reload drain " },

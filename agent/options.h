@@ -16,9 +16,11 @@
 
 /* Values of every verb; borrowed from argv. */
 struct options {
+	const char *webhook, *listen, *key; /* of brig-relay */
 	const char *profile, *args, *socket, *session, *task, *head;
 	const char *kind, *tool, *uid, *call, *outcome, *decision, *since, *until, *lines; /* audit */
 	const char *format;
+	const char *policy;
 	const char *uses, *how_long, *reason; /* approve, deny */
 	const char *name, *description, *parameters, *permissions, *body, *version, *to, *hash; /* tool */
 	bool follow, all, mine, replace;
