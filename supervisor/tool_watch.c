@@ -118,7 +118,7 @@ static int quarantine(struct call *c, struct store *store, uint32_t denials, str
 
 static int denied(struct call *c, struct err *err)
 {
-	uint32_t limit = c->core->boot->config.quarantine_after, denials;
+	uint32_t limit = c->core->boot->config.quarantine_after, denials = 0;
 	struct store *store;
 	int r = store_of(c->core, &store, err);
 

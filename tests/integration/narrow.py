@@ -310,13 +310,13 @@ def observed(h):
 def recorded(state):
     """What an operator and the kernel did, in the audit log."""
     rows = []
-    for name in sorted(os.listdir(state + '/state/audit') if os.path.isdir(state + '/state/audit') else []):
-        with open(state + '/state/audit/' + name, encoding='utf-8') as f:
+    for name in sorted(os.listdir(state + '/audit')):
+        with open(state + '/audit/' + name, encoding='utf-8') as f:
             rows += [json.loads(line) for line in f if line.startswith('{')]
     states = [r for r in rows if r.get('kind') == 'tool_state']
     text = json.dumps(states)
     t.check('changes of state are in the audit log', 'draft -> probation' in text and 'odd' in text and 'ptrace' in text and
-            all(r.get('tool') for r in states), text[:600] or os.listdir(state))
+            all(r.get('tool') for r in states), text[:600])
 
 
 def main():
