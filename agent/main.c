@@ -153,6 +153,9 @@ static const struct option tool_options[] = {
 	{ "--permissions", "JSON|@FILE", "create: what it needs; else what its body shows", OPT(permissions) },
 	{ "--replace", NULL, "create, import: another version of one's own", OPT(replace) },
 	{ "--version", "N", "show: that version", OPT(version) },
+	{ "--to", "STATE", "promote, restore: draft, probation or approved", OPT(to) },
+	{ "--hash", "HASH", "promote, quarantine, restore: only if it is that version", OPT(hash) },
+	{ "--reason", "TEXT", "promote, quarantine, restore: why", OPT(reason) },
 	{ "--format", "NAME", "list: openai, anthropic or mcp", OPT(format) },
 	{ "--all", NULL, "list: every version; export: every tool", OPT(all) },
 	{ "--admin", NULL, "over admin.sock: the tools of every user", OPT(admin) },
@@ -191,9 +194,11 @@ static const struct verb verbs[] = {
 		"brig policy test cases.json --policy policy.json", 1, OPTIONS_OPERANDS_MAX, cmd_policy },
 	{ "doctor", "", "say what this host can enforce, layer by layer", doctor_options, " --attack ",
 		"Exit status 0: calls run; 6: a call would be refused.", "brig doctor", 0, 0, cmd_doctor },
-	{ "tool", "create | list | show | remove | export | import", "the tools that agents wrote", tool_options, " promote quarantine restore ",
+	{ "tool", "create|list|show|remove|promote|...", "the tools that agents wrote", tool_options, NULL,
 		"create takes options, or the DIR of an exported tool. show and remove take a NAME.\n"
-		"export NAME DIR, or --all DIR, writes a folder for each tool: tool.json, body.py.",
+		"export NAME DIR, or --all DIR, writes a folder for each tool: tool.json, body.py;\n"
+		"import DIR reads them. promote, quarantine and restore NAME are an operator's, asked\n"
+		"over admin.sock: a new tool is a draft, the next is probation, then approved.",
 		"brig tool create --name add --description 'Adds.' --parameters @add.json --body add.py", 1, 3, cmd_tool },
 	{ "session", "open | close ID | list", "contexts that last for many calls", session_options, NULL,
 		"With --state the bodies of a session run one after the other in one jail and\n"

@@ -22,7 +22,7 @@ struct options {
 	const char *format;
 	const char *policy;
 	const char *uses, *how_long, *reason; /* approve, deny */
-	const char *name, *description, *parameters, *permissions, *body, *version; /* tool */
+	const char *name, *description, *parameters, *permissions, *body, *version, *to, *hash; /* tool */
 	bool follow, all, mine, replace;
 	bool json, best_effort, effective, help, private, admin, wait, off, stream, state;
 	const char *operand[OPTIONS_OPERANDS_MAX];
