@@ -54,7 +54,7 @@ ZYGOTE_MAIN := jail/zygote_main.c
 BASE_SRC := $(addprefix jail/base/,$(addsuffix .c, \
 	err fd names))
 WIRE_SRC := $(addprefix supervisor/wire/,$(addsuffix .c, \
-	chain jbuf json json_find json_string utf8))
+	chain jbuf json json_find json_string tape utf8))
 AGENT_SRC := $(addprefix agent/,$(addsuffix .c, \
 	audit_verify cmd_audit \
 	call cmd_admin cmd_cancel cmd_doctor cmd_list cmd_metrics cmd_profile cmd_run cmd_status connect file nearest options private question \
@@ -75,6 +75,7 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	audit audit_about audit_client audit_fill audit_line audit_log audit_scan audit_seal audit_take drop \
 	session session_call methods_session \
 	keeper_store store store_approval store_core store_files store_tool tool \
+	pattern pattern_ecma schema schema_check schema_keys schema_number schema_say schema_value \
 	jail_setup keeper_client methods receipt trial verdict zygote))
 # What describes a jail and names its stages; of the jail's files the supervisor takes only these.
 SPEC_SRC := jail/spec.c jail/stage.c
