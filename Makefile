@@ -54,15 +54,17 @@ ZYGOTE_MAIN := jail/zygote_main.c
 BASE_SRC := $(addprefix jail/base/,$(addsuffix .c, \
 	err fd names))
 WIRE_SRC := $(addprefix supervisor/wire/,$(addsuffix .c, \
-	chain jbuf json json_find json_string tape utf8))
+	chain jbuf json json_find json_string record tape utf8))
 AGENT_SRC := $(addprefix agent/,$(addsuffix .c, \
-	audit_verify cmd_audit \
+	audit_source audit_verify cmd_audit cmd_audit_tail \
+	args cmd_approvals cmd_call \
 	call cmd_admin cmd_cancel cmd_doctor cmd_list cmd_metrics cmd_profile cmd_run cmd_status connect file nearest options private question \
 	cmd_session doctor_processes follow \
+	cmd_tool tool_folder tool_make \
 	rpc show stop table text))
 # The keeper's, with privilege, come first; then what core parses and decides with.
 SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
-	keeper keeper_audit keeper_caps keeper_child keeper_core keeper_loop keeper_reload keeper_serve listener load load_pack notify cmdline dirs \
+	keeper keeper_audit keeper_caps keeper_child keeper_core keeper_loop keeper_reload keeper_serve listener load load_pack load_policy notify cmdline dirs \
 	pidfd lane lane_ids zygote_image zygote_start \
 	cgroup cgroup_file cgroup_find cgroup_host cgroup_mount cgroup_scope cgroup_sweep cgroup_v1 cgroup_v2 cgroup_view \
 	profile profile_cache profile_check profile_check_lists profile_keys profile_merge \
@@ -73,9 +75,13 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	request peers sched server drain methods_admin methods_call methods_profile methods_status doctor doctor_host jail pool pool_generation pool_refill pool_plan pool_stats \
 	call_log core_filter log log_line metrics metrics_print prom status_report \
 	audit audit_about audit_client audit_fill audit_line audit_log audit_scan audit_seal audit_take drop \
-	session session_call methods_session \
-	keeper_store store store_approval store_core store_files store_tool tool \
-	pattern pattern_ecma schema schema_check schema_keys schema_number schema_say schema_value \
+	session session_call methods_session approvals approvals_decide approvals_wait methods_approval gate gate_memory \
+	keeper_mounts keeper_store store store_approval store_core store_files store_tool tool \
+	decimal glob policy policy_args policy_keys policy_match policy_path \
+	narrow narrow_tool \
+	audit_look methods_audit \
+	events methods_tool registry tool_answer tool_check tool_create tool_formats \
+	pattern pattern_ecma schema schema_check schema_children schema_keys schema_say schema_value schema_words \
 	jail_setup keeper_client methods receipt trial verdict zygote))
 # What describes a jail and names its stages; of the jail's files the supervisor takes only these.
 SPEC_SRC := jail/spec.c jail/stage.c
@@ -248,6 +254,8 @@ install: all ## into DESTDIR and PREFIX
 	install -d -m 755 $(LIBDIR)/bin $(LIBDIR)/profiles $(BINDIR) $(SHARE)/brig
 	install -m 755 $(PROGRAMS) $(LIBDIR)/bin
 	install -m 644 $(wildcard profiles/*.json) $(LIBDIR)/profiles
+	install -D -m 644 -t $(LIBDIR)/profiles/policies $(wildcard profiles/policies/*.json)
+	install -D -m 644 -t $(LIBDIR)/profiles/tiers $(wildcard profiles/tiers/*.json)
 	ln -sfn ../lib/brig/bin/brig $(BINDIR)/brig
 	ln -sfn ../lib/brig/bin/brigd $(BINDIR)/brigd
 	ln -sfn ../../lib/brig/profiles $(SHARE)/brig/profiles

@@ -22,6 +22,7 @@
  * bus address is how a delegated cgroup is asked for, the *SAN_OPTIONS steer a sanitizer build. */
 static const char *const env_passed[] = {
 	"BRIG_STATE",
+	"BRIG_WORKSPACE",
 	"HOME",
 	"XDG_RUNTIME_DIR",
 	"XDG_STATE_HOME",

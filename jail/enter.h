@@ -14,12 +14,16 @@
 #define JAIL_ID 1000
 
 /* Filled by the zygote before it clones; the child has its own copy. */
+/* In the zygote's root: a directory with one mount of the workspace for each slot, by number (rootless: one for all). */
+#define JAIL_WORKSPACES "/ws"
+
 struct jail_boot {
 	const struct jail_spec *spec; /* a mapping of its own, which the child unmaps before it parks */
 	int fds[ZSPAWN_FDS]; /* as received with SPAWN */
 	int null_fd;         /* /dev/null, stands in for stdin until there is a root to open one from */
 	int groups[ZYGOTE_GROUP_FDS]; /* where it enters its control groups */
 	unsigned group_count; /* 0: the keeper moves it */
+	uint32_t workspace;  /* which of the zygote's JAIL_WORKSPACES is this jail's */
 	bool core_piped;     /* the host hands core dumps to a program or a socket, not to a file */
 };
 

@@ -23,11 +23,16 @@
 #define REQUEST_MAGIC 0x42525251u
 #define RESULT_MAGIC 0x42525253u
 
+enum request_flag {
+	/* run() is looked at and not called: the payload says what it takes and what the body seems to need (examine() of the prelude). */
+	REQUEST_CHECK = 1,
+};
+
 struct request_head {
 	uint32_t magic;
 	uint32_t body_len;
 	uint32_t args_len;
-	uint32_t reserved;
+	uint32_t flags; /* enum request_flag; others are refused */
 	uint8_t seed[32]; /* fresh kernel randomness for this call */
 	uint8_t nonce[FRAME_NONCE_BYTES];
 };

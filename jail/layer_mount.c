@@ -3,7 +3,7 @@
  * Threat:      host files to read (keys, configuration), to write, or to speak through (sockets, FIFOs, devices); set-uid
  *              programs; procfs knobs; filling the host's disks.
  * Mechanism:   the zygote built one base root (read-only binds, device nodes, nosuid) at JAIL_BASE_ROOT; here: open_tree() clone,
- *              private, nosuid; attached over JAIL_BASE_ROOT; sized tmpfs on /tmp, on request /dev/shm and a procfs that shows
+ *              private, nosuid; attached over JAIL_BASE_ROOT; the workspace, id-mapped for this slot by the keeper; sized tmpfs on /tmp, on request /dev/shm and a procfs that shows
  *              processes only; pivot_root(".", "."), the old root detached (pivot_root(2), NOTES). All by descriptor. Last, a
  *              standard input from inside, opened for this jail alone.
  * Order:       after user (what is made here belongs to the tool's id), before caps and landlock (both forbid mounting). procfs
@@ -18,6 +18,7 @@
 
 #include <fcntl.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -159,11 +160,35 @@ static void stdin_renew(void)
 	fd_close(fd);
 }
 
+/* The one that was made for our id (zygote_root.c): what else lies there goes with the old root. */
+static void workspace_mount(int tree, const struct spec_mount *m, uint32_t number)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, .propagation = MS_PRIVATE };
+	char path[sizeof(JAIL_WORKSPACES) + NUMBER_MAX] = JAIL_WORKSPACES "/", number_room[NUMBER_MAX];
+	int mnt;
+
+	strcat(path, number_text(number_room, number));
+	/* PRIV: a clone within our own mount namespace; it can only become stricter. */
+	mnt = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (mnt < 0)
+		die_at(LAYER_MOUNT, "open_tree workspace", errno);
+	if (!(m->flags & SPEC_MOUNT_RW))
+		attr.attr_set |= MOUNT_ATTR_RDONLY;
+	if (mount_setattr(mnt, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
+		die_at(LAYER_MOUNT, "mount_setattr workspace", errno);
+	if (move_mount(mnt, "", tree, m->to + 1, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		die_at(LAYER_MOUNT, "move_mount workspace", errno);
+	fd_close(mnt);
+}
+
 void layer_mount_apply(struct layer_state *st)
 {
 	const struct spec_limits *limits = &st->spec->limits;
 	int tree = tree_attach();
 
+	for (uint32_t i = 0; i < st->spec->mount_count; i++)
+		if (st->spec->mounts[i].flags & SPEC_MOUNT_WORKSPACE)
+			workspace_mount(tree, &st->spec->mounts[i], st->boot->workspace);
 	if (limits->tmp_bytes > 0)
 		tmpfs_mount(tree, "tmp", limits->tmp_bytes, limits->tmp_inodes);
 	/* Semaphores and shared blocks are a file each; the inode limit of /tmp is as good a bound as any. */

@@ -13,7 +13,7 @@ import gc
 import json
 import sys
 
-STEPS = ("configure", "prepare", "entry", "drive", "encode", "describe", "finish")
+STEPS = ("configure", "prepare", "entry", "drive", "encode", "describe", "finish", "examine")
 
 # LIMIT_JSON_DEPTH and LIMIT_ERROR_BYTES of jail/base/limits.h, the latter with room for the frame.
 DEPTH_MAX = 128
@@ -443,6 +443,140 @@ def finish():
                 stream.flush()
             except BaseException:
                 pass
+
+
+# --- a body is looked at and not called ----------------------------------------------------------
+
+# Larger ones would need more memory as a tree than a jail has; their author says what they need.
+EXAMINED_CHARS_MAX = 256 << 10
+EXAMINED_NAMES_MAX = 100
+ONLY_AST = 0x400
+VARKEYWORDS, COROUTINE = 0x08, 0x80
+METHOD = type(json.JSONDecoder().decode)
+
+NEEDS_OF_MODULES = {
+    "network": frozenset("""socket ssl http urllib.request ftplib smtplib imaplib poplib telnetlib xmlrpc socketserver
+        requests httpx aiohttp urllib3 websockets paramiko""".split()),
+    "subprocess": frozenset("subprocess multiprocessing pty".split()),
+    "filesystem": frozenset("pathlib glob shutil fileinput".split()),
+}
+NEEDS_OF_CALLS = {
+    "network": frozenset("open_connection start_server create_connection".split()),
+    "subprocess": frozenset("""popen fork forkpty posix_spawn posix_spawnp execv execve execvp execl execlp spawnv spawnl
+        ProcessPoolExecutor create_subprocess_exec create_subprocess_shell""".split()),
+    "filesystem": frozenset("listdir scandir read_text read_bytes iterdir rglob".split()),
+    "write": frozenset("write_text write_bytes mkdir makedirs touch symlink_to hardlink_to copyfile copytree".split()),
+    "destructive": frozenset("unlink rmtree rmdir removedirs".split()),
+}
+# Methods of strings, lists and what authors write are called the same.
+CALLS_OF_OS = {
+    "subprocess": frozenset(("system",)),
+    "filesystem": frozenset(("walk", "stat")),
+    "write": frozenset("rename renames replace link symlink truncate chmod copy copy2 move".split()),
+    "destructive": frozenset(("remove",)),
+}
+IMPLIED = {"destructive": ("destructive", "write", "filesystem"), "write": ("write", "filesystem")}
+
+
+def examine(run):
+    """What run takes, and what the body seems to need: for refusing and suggesting, nothing is decided by it."""
+    source = sources.get(file, "")
+    report = {"async": False, "parameters": None, "variable": True, "positional": [], "needs": None, "reasons": {}, "imports": []}
+    examine_signature(run, report)
+    if len(source) <= EXAMINED_CHARS_MAX:
+        report["needs"] = dict.fromkeys(("filesystem", "network", "subprocess", "write", "destructive"), False)
+        examine_tree(compile(source, file, "exec", ONLY_AST, True), report)
+    return report
+
+
+def examine_signature(run, report):
+    """Of a plain function or method; what else can be called takes what it takes."""
+    bound = type(run) is METHOD
+    function = run.__func__ if bound else run
+    if type(function) is not type(examine):
+        return
+    code = function.__code__
+    names = code.co_varnames[:code.co_argcount]
+    optional = set(names[len(names) - len(function.__defaults__ or ()):]) | set(function.__kwdefaults__ or ())
+    only = code.co_varnames[code.co_argcount:code.co_argcount + code.co_kwonlyargcount]
+    report["async"] = bool(code.co_flags & COROUTINE)
+    report["variable"] = bool(code.co_flags & VARKEYWORDS)
+    report["positional"] = [clean(name, 200) for name in names[bound:code.co_posonlyargcount]]
+    report["parameters"] = [{"name": clean(name, 200), "default": name in optional}
+                            for name in names[max(bound, code.co_posonlyargcount):] + only]
+
+
+def examine_tree(tree, report):
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        if type(node) is list:
+            stack += reversed(node)
+            continue
+        kind = type(node).__name__
+        if kind == "Import":
+            for each in node.names:
+                need_module(each.name, node, report)
+        elif kind == "ImportFrom" and node.module and not node.level:
+            for each in node.names:
+                need_module(f"{node.module}.{each.name}", node, report, node.module)
+        elif kind == "Call":
+            need_call(node, report)
+        for name in getattr(node, "_fields", ()):
+            child = getattr(node, name, None)
+            if type(child) is list or hasattr(child, "_fields"):
+                stack.append(child)
+
+
+def need(which, what, node, report):
+    for each in IMPLIED.get(which, (which,)):
+        if not report["needs"][each]:
+            report["needs"][each] = True
+            report["reasons"][each] = clean(f"line {node.lineno}: {what}", 120)
+
+
+def need_module(name, node, report, shown=None):
+    shown = shown or name
+    if shown not in report["imports"] and len(report["imports"]) < EXAMINED_NAMES_MAX:
+        report["imports"].append(clean(shown, 200))
+    for which, modules in NEEDS_OF_MODULES.items():
+        # urllib.request is named as itself; "http" names what lies below it too.
+        if any(name == module or name.startswith(module + ".") for module in modules):
+            need(which, f"import {shown}", node, report)
+    need_name(name.rpartition(".")[2] if shown != name else "", shown, f"from {shown} import", node, report)
+
+
+def need_name(name, owner, what, node, report):
+    for which, names in NEEDS_OF_CALLS.items():
+        if name in names:
+            need(which, f"{what} {name}".strip(), node, report)
+    for which, names in CALLS_OF_OS.items():
+        if owner in ("os", "shutil") and name in names:
+            need(which, f"{what} {name}".strip(), node, report)
+
+
+def need_call(node, report):
+    function = node.func
+    kind = type(function).__name__
+    if kind == "Name" and function.id == "open" or kind == "Attribute" and function.attr == "open":
+        need_open(node, function, kind, report)
+    elif kind == "Attribute":
+        need_name(function.attr, getattr(function.value, "id", None), "", node, report)
+
+
+def need_open(node, function, kind, report):
+    """A path below /tmp is the call's own; a mode that is no constant may write."""
+    owner = getattr(function.value, "id", None) if kind == "Attribute" else "builtins"
+    at = 1 if owner in ("builtins", "io", "codecs", "gzip", "bz2", "lzma") else 0
+    path = getattr(node.args[0], "value", None) if at and node.args else None
+    if type(path) is str and path.startswith("/tmp/"):
+        return
+    mode = [each.value for each in node.keywords if each.arg == "mode"] + node.args[at:at + 1]
+    value = getattr(mode[0], "value", None) if mode else "r"
+    if owner == "os" or type(value) is str and not set(value) & set("wax+"):
+        need("filesystem", "open()", node, report)
+    else:
+        need("write", "open() for writing", node, report)
 
 
 # --- errors ------------------------------------------------------------------------------------

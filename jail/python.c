@@ -23,8 +23,8 @@ extern const char _binary_prelude_py_start[], _binary_prelude_py_end[];
 /* The interpreter rewrites code objects for what it has seen (after 8 to 16 calls); done here, no jail pays for the copies. */
 #define WARM_ROUNDS 24
 
-enum step { STEP_CONFIGURE, STEP_PREPARE, STEP_ENTRY, STEP_DRIVE, STEP_ENCODE, STEP_DESCRIBE, STEP_FINISH, STEPS };
-static const char *const step_names[STEPS] = { "configure", "prepare", "entry", "drive", "encode", "describe", "finish" };
+enum step { STEP_CONFIGURE, STEP_PREPARE, STEP_ENTRY, STEP_DRIVE, STEP_ENCODE, STEP_DESCRIBE, STEP_FINISH, STEP_EXAMINE, STEPS };
+static const char *const step_names[STEPS] = { "configure", "prepare", "entry", "drive", "encode", "describe", "finish", "examine" };
 
 static PyObject *g_steps[STEPS]; /* functions of the prelude */
 static void *g_reserve;
@@ -91,6 +91,11 @@ static int prelude_load(const char *text, size_t len)
 		for (int i = 0; i < STEPS && r == 0; i++) {
 			g_steps[i] = PyObject_GetAttrString(module, step_names[i]);
 			r = g_steps[i] ? 0 : -1;
+			/* A prelude of an operator's own may do without: calls run, only no tool can be created with it. */
+			if (r < 0 && i == STEP_EXAMINE) {
+				PyErr_Clear();
+				r = 0;
+			}
 		}
 	}
 	Py_XDECREF(source);
@@ -210,8 +215,16 @@ static PyObject *job_new(PyObject *body, PyObject *args, PyObject *seed)
 	return NULL;
 }
 
+static PyObject *examined(PyObject *run)
+{
+	if (g_steps[STEP_EXAMINE])
+		return step(STEP_EXAMINE, run);
+	PyErr_SetString(PyExc_NotImplementedError, "the prelude of this profile has no examine(): it cannot check bodies");
+	return NULL;
+}
+
 /* Body and run() are called from here, not from the prelude: below the tool's frames there is none. */
-static PyObject *tool_value(PyObject *body, PyObject *args, PyObject *seed)
+static PyObject *tool_value(PyObject *body, PyObject *args, PyObject *seed, bool check)
 {
 	PyObject *job = job_new(body, args, seed), *space, *done, *run, *none, *value = NULL;
 
@@ -221,10 +234,12 @@ static PyObject *tool_value(PyObject *body, PyObject *args, PyObject *seed)
 	PyGC_Enable();
 	done = PyEval_EvalCode(PyTuple_GET_ITEM(job, 0), space, space);
 	run = done ? step(STEP_ENTRY, space) : NULL;
-	none = run ? PyTuple_New(0) : NULL;
+	none = run && !check ? PyTuple_New(0) : NULL;
+	if (run && check)
+		value = examined(run);
 	if (none)
 		value = PyObject_Call(run, none, PyTuple_GET_ITEM(job, 2));
-	if (value)
+	if (value && !check)
 		value = awaited(value);
 	PyGC_Disable();
 	Py_XDECREF(none);
@@ -277,9 +292,9 @@ static PyObject *error_payload(void)
 }
 
 /* Runs the tool to its value or error. NULL only when not even an error can be told. */
-static PyObject *tool_run(PyObject *body, PyObject *args, PyObject *seed, enum result_kind *ret_kind)
+static PyObject *tool_run(PyObject *body, PyObject *args, PyObject *seed, bool check, enum result_kind *ret_kind)
 {
-	PyObject *value = tool_value(body, args, seed), *payload;
+	PyObject *value = tool_value(body, args, seed, check), *payload;
 
 	if (getpid() != g_pid)
 		child_end();
@@ -303,7 +318,7 @@ void python_warm(void)
 
 	g_pid = getpid();
 	if (body && args && seed)
-		payload = tool_run(body, args, seed, &kind);
+		payload = tool_run(body, args, seed, false, &kind);
 	Py_XDECREF(payload);
 	done = step(STEP_FINISH, NULL);
 	Py_XDECREF(done);
@@ -335,7 +350,7 @@ static void serve_one(int request_fd, int result_fd)
 	/* Core went away, or threw this jail out. Python's lock is held while we wait: a session's threads stand still between calls. */
 	if (fd_read_all(request_fd, &head, sizeof(head)) < 0)
 		_exit(0);
-	if (head.magic != REQUEST_MAGIC || head.body_len > LIMIT_BODY_BYTES || head.args_len > LIMIT_ARGS_BYTES)
+	if (head.magic != REQUEST_MAGIC || head.flags & ~(uint32_t)REQUEST_CHECK || head.body_len > LIMIT_BODY_BYTES || head.args_len > LIMIT_ARGS_BYTES)
 		_exit(1);
 	body = read_bytes(request_fd, head.body_len);
 	args = read_bytes(request_fd, head.args_len);
@@ -348,7 +363,7 @@ static void serve_one(int request_fd, int result_fd)
 		_exit(1);
 
 	g_pid = getpid();
-	payload = tool_run(body, args, seed, &kind);
+	payload = tool_run(body, args, seed, head.flags & REQUEST_CHECK, &kind);
 	Py_XDECREF(step(STEP_FINISH, NULL));
 	if (!payload)
 		_exit(1);

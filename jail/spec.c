@@ -92,6 +92,8 @@ static const char *mount_check(const struct spec_mount *m)
 			return "mount: symlink text is empty or not normalised";
 		return NULL;
 	}
+	if ((m->flags & SPEC_MOUNT_ABSENT) && !(m->flags & SPEC_MOUNT_WORKSPACE))
+		return "mount: only a workspace can be absent";
 	if (!path_normal(m->from))
 		return "mount: \"from\" is not an absolute, normalised path below /";
 	if (path_in_any(m->from, host_places, ARRAY_LEN(host_places)))

@@ -40,9 +40,11 @@ enum spec_flag {
 
 enum spec_mount_flag {
 	SPEC_MOUNT_EXEC = 1u << 0,    /* programs there may be executed (else noexec) */
-	SPEC_MOUNT_RW = 1u << 1,      /* writable: the id-mapped mount comes from the keeper (root) */
+	SPEC_MOUNT_RW = 1u << 1,      /* writable; only the workspace is */
 	SPEC_MOUNT_SYMLINK = 1u << 2, /* not a mount: make a symlink `to` -> `from` in the root */
-	SPEC_MOUNT_FLAGS_ALL = (1u << 3) - 1,
+	SPEC_MOUNT_WORKSPACE = 1u << 3, /* the workspace: a mount of each jail's own, on which its id owns what the workspace's owner owns */
+	SPEC_MOUNT_ABSENT = 1u << 4,  /* with WORKSPACE: there is none, and so no jail; "from" says nothing */
+	SPEC_MOUNT_FLAGS_ALL = (1u << 5) - 1,
 };
 
 /* A host path shown in the jail's root. Both paths absolute, normalised, NUL-terminated; a symlink's text may be relative. */

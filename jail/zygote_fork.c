@@ -142,11 +142,12 @@ static bool core_is_piped(const struct zygote *zy)
 }
 
 /* fds: those of SPAWN, then those of the groups. */
-static void child_start(struct zygote *zy, const int *fds, unsigned group_count)
+static void child_start(struct zygote *zy, uint32_t slot, const int *fds, unsigned group_count)
 {
 	struct jail_boot boot = { .spec = zy->spec,
 				  .null_fd = zy->null_fd,
 				  .group_count = group_count,
+				  .workspace = zy->ranged ? slot : 0,
 				  .core_piped = core_is_piped(zy) };
 
 	memcpy(boot.fds, fds, sizeof(boot.fds));
@@ -187,7 +188,7 @@ static int child_make(struct zygote *zy, const struct zygote_msg *msg, const int
 	zy->net_ready = false;
 	pid = fork_jail(&pidfd);
 	if (pid == 0)
-		child_start(zy, fds, group_count);
+		child_start(zy, msg->slot, fds, group_count);
 	saved = errno;
 	*ret_ns = now_ns() - begin;
 	python_after_fork_parent();

@@ -113,7 +113,7 @@ static void ids_look(struct zygote *zy)
 	char text[256];
 	unsigned inside, outside, count, sum = 0;
 	int used;
-	ssize_t n = fd_read_file_at(zy->proc_fd, "self/uid_map", text, sizeof(text));
+	ssize_t n = fd_read_file_at(AT_FDCWD, "/proc/self/uid_map", text, sizeof(text));
 
 	if (n < 0)
 		zygote_fail(LAYER_USER, "read own uid_map", (int)-n, NULL);
@@ -181,8 +181,8 @@ int main(void)
 	zy->spec = spec_map();
 	title_set(zy->spec);
 	environment_set();
-	zygote_root_build(zy);
 	ids_look(zy);
+	zygote_root_build(zy);
 	interpreter_start(zy);
 	one_thread_check(zy);
 	time_namespace(zy);

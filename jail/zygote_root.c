@@ -3,6 +3,7 @@
  * clones it whole (layer_mount.c). Facts: mount_setattr(2), open_tree and move_mount
  * (Linux 5.2, 5.12), user_namespaces(7) on locked mounts. */
 #include "jail/base/fd.h"
+#include "jail/enter.h"
 #include "jail/zygote.h"
 
 #include <fcntl.h>
@@ -152,11 +153,41 @@ static void mounts_make(int root, const struct jail_spec *spec)
 			link_make(root, m);
 			continue;
 		}
+		if (m->flags & SPEC_MOUNT_WORKSPACE) { /* each jail has its own: workspaces_make(), layer_mount.c */
+			target_make(root, m->to, true);
+			continue;
+		}
 		if (m->flags & SPEC_MOUNT_RW)
-			zygote_fail(LAYER_MOUNT, "read-write mount: needs an id-mapped mount", EOPNOTSUPP, m->from);
+			zygote_fail(LAYER_MOUNT, "read-write mount of what is not the workspace", EOPNOTSUPP, m->from);
 		if (!(m->flags & SPEC_MOUNT_EXEC))
 			attrs |= MOUNT_ATTR_NOEXEC;
 		bind(root, m->from, m->to, attrs);
+	}
+}
+
+static const struct spec_mount *workspace_of(const struct jail_spec *spec)
+{
+	for (uint32_t i = 0; i < spec->mount_count; i++)
+		if (spec->mounts[i].flags & SPEC_MOUNT_WORKSPACE)
+			return &spec->mounts[i];
+	return NULL;
+}
+
+/* As root the keeper made one for each slot, whose ids own there what the workspace's owner owns; they lie, by number, in the directory
+ * that we were started in. Else all have our own id. Writable here; a jail makes its own copy read-only where its profile says so. */
+static void workspaces_make(int root, const struct jail_spec *spec, bool ranged)
+{
+	const struct spec_mount *m = workspace_of(spec);
+	char from[16], to[sizeof(JAIL_WORKSPACES) + 16];
+
+	if (!m)
+		return;
+	if (m->flags & SPEC_MOUNT_ABSENT)
+		zygote_fail(LAYER_MOUNT, "show the workspace:", ENOENT, "none is named by workspace in brigd.conf or by BRIG_WORKSPACE");
+	for (unsigned i = 0; i < (ranged ? LIMIT_SLOTS : 1u); i++) {
+		snprintf(from, sizeof(from), "%u", i);
+		snprintf(to, sizeof(to), JAIL_WORKSPACES "/%u", i);
+		bind(root, ranged ? from : m->from, to, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 	}
 }
 
@@ -241,6 +272,7 @@ void zygote_root_build(struct zygote *zy)
 	newroot = tmpfs_new("/newroot");
 	attach(newroot, root, "newroot");
 	base_fill(newroot, zy->spec);
+	workspaces_make(root, zy->spec, zy->ranged);
 	pivot(root);
 	zy->proc_fd = keep("/proc", O_PATH | O_DIRECTORY);
 	zy->fds_fd = keep("/proc/self/fd", O_RDONLY | O_DIRECTORY);

@@ -173,6 +173,7 @@ static void print_note(const struct audit_record *r, struct jbuf *b)
 		audit_line_text("profile", r->profile, b);
 		print_sized("args", r->has & AUDIT_HAS_ARGS, r->args, r->args_bytes, NULL, b);
 		print_decision(r, b);
+		print_sized("reason", r->has & AUDIT_HAS_BODY, r->body, r->body_bytes, NULL, b);
 	}
 	audit_line_text("text", r->text, b);
 }
@@ -185,6 +186,7 @@ static void print_end(const struct audit_record *r, struct jbuf *b)
 	} figures[] = { { "wall_us", r->wall_us }, { "queue_us", r->queue_us }, { "cpu_us", r->cpu_us },
 			{ "memory_peak_bytes", r->memory_peak_bytes }, { "processes_peak", r->processes_peak } };
 
+	audit_line_text("tool", r->tool, b);
 	audit_line_text("outcome", outcome_name((enum outcome)r->outcome), b);
 	audit_line_text("cause", r->cause, b);
 	jbuf_text(b, ",\"usage\":");

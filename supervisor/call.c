@@ -3,6 +3,7 @@
 #include "jail/base/fd.h"
 #include "supervisor/audit_client.h"
 #include "supervisor/call_log.h"
+#include "supervisor/gate.h"
 #include "supervisor/peers.h"
 #include "supervisor/metrics.h"
 #include "supervisor/pool.h"
@@ -32,6 +33,7 @@ void call_free(struct call *c)
 			event_free(*evs[i]);
 	LIST_REMOVE(c, link);
 	profile_free(c->effective);
+	gate_free(c->gate);
 	capture_done(&c->out);
 	capture_done(&c->err);
 	request_free(c);
@@ -109,10 +111,14 @@ static void call_answer(struct call *c)
 	sched_done(c);
 	if (c->stream)
 		stream_end(c->stream);
-	jbuf_init(&b, LIMIT_ANSWER_BYTES);
-	answer_print(c, &b);
-	pending_answer(take_ptr(c->pending), &b);
-	jbuf_done(&b);
+	if (c->done) {
+		c->done(c, take_ptr(c->pending), c->done_arg);
+	} else {
+		jbuf_init(&b, LIMIT_ANSWER_BYTES);
+		answer_print(c, &b);
+		pending_answer(take_ptr(c->pending), &b);
+		jbuf_done(&b);
+	}
 	call_free(c);
 	core_leave_if_idle(core);
 }

@@ -14,9 +14,12 @@ static int path_set(char *ret, size_t cap, const char *dir, const char *name, st
 
 static int dirs_default(struct config *c, struct err *err)
 {
+	const char *workspace = secure_getenv("BRIG_WORKSPACE");
 	const char *state = secure_getenv("BRIG_STATE"), *run = secure_getenv("XDG_RUNTIME_DIR"), *data = secure_getenv("XDG_STATE_HOME"), *home = secure_getenv("HOME");
-	int r;
+	int r = workspace && *workspace ? path_set(c->workspace, sizeof(c->workspace), workspace, "", err) : 0;
 
+	if (r < 0)
+		return r;
 	if (state && *state) {
 		r = path_set(c->run_dir, sizeof(c->run_dir), state, "/run", err);
 		return r < 0 ? r : path_set(c->state_dir, sizeof(c->state_dir), state, "", err);
@@ -54,9 +57,14 @@ int config_defaults(struct config *c, struct err *err)
 		.generation_ms = 3600000,
 		.profiles = { .any = true },
 		.default_profile = "pure",
+		.allow_tool_creation = true,
+		.max_custom_tools = 20,
+		.max_rebuilds = 100,
 		.sessions_per_uid = 8,
 		.session_idle_ms = 300000,
 		.session_life_ms = 3600000,
+		.approval_ms = 600000,
+		.approvals_per_uid = 16,
 		.audit = true,
 		.audit_rotate_bytes = 64ull << 20,
 		.audit_sync_ms = 1000,

@@ -29,6 +29,12 @@ struct config_socket {
 	bool any_uid; /* "*" */
 };
 
+/* Users without a socket: who is trusted more. */
+struct config_uids {
+	uint32_t uid[CONFIG_UIDS_MAX];
+	uint32_t count;
+};
+
 struct config_names {
 	char name[CONFIG_PROFILES_MAX][SPEC_NAME_MAX];
 	uint32_t count;
@@ -40,6 +46,8 @@ enum log_format { LOG_AUTO, LOG_TEXT, LOG_JSON, LOG_JOURNAL };
 struct config {
 	char path[PATH_MAX]; /* the file, "" where there is none; for messages */
 	char run_dir[PATH_MAX], state_dir[PATH_MAX], profiles_dir[PATH_MAX];
+	char workspace[PATH_MAX]; /* the directory that profiles call @workspace; "": none */
+	char policy[PATH_MAX]; /* absolute paths with a blank between; "": the shipped one */
 	struct config_socket agent, admin;
 
 	/* Who may hold how much: for each uid, and all together. */
@@ -66,6 +74,12 @@ struct config {
 
 	uint32_t sessions_per_uid, session_idle_ms, session_life_ms;
 
+	bool allow_tool_creation;       /* agents may create and replace tools */
+	uint32_t max_custom_tools;      /* that there are at one time */
+	uint32_t max_rebuilds;          /* changes of the set of tools by agents, in the life of a supervisor */
+	struct config_uids trust_elevated, trust_admin; /* of who comes over agent.sock; nobody else raises trust */
+	uint32_t approval_ms, approvals_per_uid;        /* a question is open so long; so many of one uid */
+
 	bool audit;                     /* false only in a private supervisor */
 	uint64_t audit_rotate_bytes;
 	uint32_t audit_sync_ms;         /* fdatasync at least so often; 0: before each acknowledgement */
@@ -82,7 +96,7 @@ struct config {
 int config_defaults(struct config *ret, struct err *err);
 
 /* Room for every key of the file. */
-#define CONFIG_KEYS_MAX 48
+#define CONFIG_KEYS_MAX 96
 
 /* Where each value came from: the place of the key in the file, or line 0 for a default. By row of the table of keys. */
 struct config_origin {

@@ -43,6 +43,26 @@ static int set_dir(char *field, const char *value, struct config_refusal *why)
 	return 0;
 }
 
+static int set_files(char *field, const char *value, struct config_refusal *why)
+{
+	size_t len = 0;
+
+	for (const char *at = value + strspn(value, " \t,"); *at;) {
+		size_t n = strcspn(at, " \t,");
+
+		why->at = (size_t)(at - value);
+		if (*at != '/')
+			return refused(why, "not an absolute path; a blank ends one and begins another");
+		if (len + n + 2 > PATH_MAX)
+			return refused(why, "all of them together have fewer than %d bytes", PATH_MAX);
+		len += (size_t)snprintf(field + len, PATH_MAX - len, "%s%.*s", len ? " " : "", (int)n, at);
+		at += n;
+		at += strspn(at, " \t,");
+	}
+	why->at = 0;
+	return len > 0 ? 0 : refused(why, "no file is named");
+}
+
 /* The lock of run_dir is what makes a socket ours, so both lie there. */
 static int set_socket(char *path, const char *value, struct config_refusal *why)
 {
@@ -127,26 +147,31 @@ static size_t word_next(const char *value, size_t *at, char ret[WORD_MAX_BYTES +
 	return len;
 }
 
-static int set_users(struct config_socket *s, const char *value, bool may_be_any, struct config_refusal *why)
+static int set_uids(uint32_t uids[CONFIG_UIDS_MAX], uint32_t *count, const char *value, struct config_refusal *why)
 {
 	char word[WORD_MAX_BYTES + 1];
 	size_t at = 0, len;
 
-	if (strcmp(value, "*") == 0) {
-		s->any_uid = may_be_any;
-		return may_be_any ? 0 : refused(why, "who may decide is named one by one, \"*\" is not");
-	}
+	*count = 0;
 	while ((len = word_next(value, &at, word))) {
 		why->at = at - len;
-		if (s->uid_count == CONFIG_UIDS_MAX)
+		if (*count == CONFIG_UIDS_MAX)
 			return refused(why, "more than %d users", CONFIG_UIDS_MAX);
-		int r = len > WORD_MAX_BYTES ? refused(why, "no user has so long a name") : user_id(word, &s->uids[s->uid_count], why);
+		int r = len > WORD_MAX_BYTES ? refused(why, "no user has so long a name") : user_id(word, &uids[*count], why);
 		if (r < 0)
 			return r;
-		s->uid_count++;
+		++*count;
 	}
 	why->at = 0;
-	return s->uid_count > 0 ? 0 : refused(why, "no user is named");
+	return *count > 0 ? 0 : refused(why, "no user is named");
+}
+
+static int set_users(struct config_socket *s, const char *value, bool may_be_any, struct config_refusal *why)
+{
+	if (strcmp(value, "*") != 0)
+		return set_uids(s->uids, &s->uid_count, value, why);
+	s->any_uid = may_be_any;
+	return may_be_any ? 0 : refused(why, "who may decide is named one by one, \"*\" is not");
 }
 
 static int profile_word(const char *word, size_t len, struct config_refusal *why)
@@ -276,11 +301,13 @@ int config_value_set(struct config *c, const struct config_key *key, const char 
 
 	switch (key->kind) {
 	case CONFIG_DIR: return set_dir(field, value, why);
+	case CONFIG_FILES: return set_files(field, value, why);
 	case CONFIG_SOCKET: return set_socket(field, value, why);
 	case CONFIG_USER: return user_id(value, field, why);
 	case CONFIG_GROUP: return group_id(value, field, why);
 	case CONFIG_MODE: return set_mode(field, value, key->max, why);
 	case CONFIG_USERS: return set_users(field, value, key->max == 1, why);
+	case CONFIG_UIDS: return set_uids(((struct config_uids *)field)->uid, &((struct config_uids *)field)->count, value, why);
 	case CONFIG_BOOL: return set_bool(field, value, why);
 	case CONFIG_PROFILES: return set_profiles(field, value, key->max == 1, why);
 	case CONFIG_CHOICE: return set_choice(key, field, value, why);

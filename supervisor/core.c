@@ -1,5 +1,6 @@
 #include "supervisor/core.h"
 
+#include "supervisor/approvals.h"
 #include "supervisor/audit_client.h"
 #include "supervisor/call.h"
 #include "supervisor/core_filter.h"
@@ -7,10 +8,13 @@
 #include "supervisor/doctor.h"
 #include "supervisor/drain.h"
 #include "supervisor/drop.h"
+#include "supervisor/gate_memory.h"
 #include "supervisor/jail.h"
 #include "supervisor/keeper_client.h"
+#include "supervisor/load.h"
 #include "supervisor/log.h"
 #include "supervisor/metrics.h"
+#include "supervisor/policy.h"
 #include "supervisor/pool.h"
 #include "supervisor/profile_cache.h"
 #include "supervisor/sched.h"
@@ -99,6 +103,8 @@ static void free_all(struct core *core)
 	while ((z = LIST_FIRST(&core->zygotes)))
 		zygote_free(z);
 	core_life_close(core);
+	approvals_close(core);
+	gate_memory_free_all(core);
 	drain_answer(core);
 	session_free_all(core);
 	server_close(core);
@@ -106,6 +112,7 @@ static void free_all(struct core *core)
 	audit_client_close(core);
 	store_close(core->store);
 	profile_cache_free(core->profiles);
+	policy_free(core->policy);
 	metrics_free(core->metrics);
 	event_base_free(core->base);
 }
@@ -158,6 +165,10 @@ int core_main(struct core_boot *boot)
 		log_err(LOG_CRIT, "profile_refused", LOG_NONE, &err);
 		return outcome_exit_status(OUTCOME_SETUP_FAILED);
 	}
+	if (load_policy_parse(boot->policy, &core.policy, &err) < 0) {
+		log_err(LOG_CRIT, "policy_refused", LOG_NONE, &err);
+		return outcome_exit_status(OUTCOME_SETUP_FAILED);
+	}
 	keeper = core.base ? event_new(core.base, boot->keeper_fd, EV_READ | EV_PERSIST, on_keeper, &core) : NULL;
 	if (!core.profiles || !core.metrics || !keeper || event_add(keeper, NULL) < 0 || sched_open(&core) < 0 || pool_open(&core) < 0 ||
 	    server_open(&core, &err) < 0)
@@ -170,5 +181,6 @@ int core_main(struct core_boot *boot)
 	event_free(keeper);
 	free_all(&core);
 	profile_store_free(boot->profiles);
+	profile_store_free(boot->policy);
 	return 0;
 }

@@ -16,7 +16,7 @@ struct core_boot {
 	int client_fd;  /* private supervisor: the one client's SOCK_STREAM connection; else -1 */
 	int agent_fd, admin_fd; /* daemon: listening; else -1 */
 	int keeper_fd;  /* SOCK_SEQPACKET, supervisor/keeper_proto.h */
-	struct profile_store *profiles; /* raw texts, read before the drop, parsed after */
+	struct profile_store *profiles, *policy; /* raw texts, read before the drop, parsed after */
 	struct config config;
 	int as_root;    /* host ids per slot are in force */
 	uint32_t uid;   /* to become, with gid = uid, when as_root */

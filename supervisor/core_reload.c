@@ -5,6 +5,7 @@
 #include "supervisor/keeper_client.h"
 #include "supervisor/load.h"
 #include "supervisor/log.h"
+#include "supervisor/policy.h"
 #include "supervisor/pool.h"
 #include "supervisor/profile_cache.h"
 #include "supervisor/server.h"
@@ -14,18 +15,25 @@
 static int take(struct core *core, struct loaded *next, struct err *err)
 {
 	struct profile_cache *cache = profile_cache_new(next->profiles);
+	struct policy *policy = NULL;
 	int r = cache ? profile_cache_fill(cache, err) : err_set(err, ERR_HOST, ENOMEM, "reload", "no memory");
 
+	if (r == 0)
+		r = load_policy_parse(next->policy, &policy, err);
 	if (r < 0) {
 		profile_cache_free(cache);
 		return r;
 	}
 	profile_cache_free(core->profiles);
+	policy_free(core->policy);
 	profile_store_free(core->boot->profiles);
+	profile_store_free(core->boot->policy);
 	core->profiles = cache;
+	core->policy = policy;
+	core->boot->policy = next->policy;
 	core->boot->profiles = next->profiles;
 	core->boot->config = next->config;
-	next->profiles = NULL;
+	next->profiles = next->policy = NULL;
 	return 0;
 }
 
@@ -77,7 +85,7 @@ int core_reload(struct core *core, struct err *err)
 	}
 	note(core, "taken");
 	log_level_set((int)core->boot->config.log_level);
-	log_event(LOG_NOTICE, "reloaded", LOG_NONE, "configuration and profiles are those of now");
+	log_event(LOG_NOTICE, "reloaded", LOG_NONE, "configuration, profiles and policy are those of now");
 	server_config_changed(core);
 	pool_profiles_changed(core);
 	return 0;

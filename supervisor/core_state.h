@@ -11,12 +11,14 @@
 struct audit_client;
 struct server;
 struct metrics;
+struct policy;
 struct pools;
 struct zygote;
 struct jail;
 struct call;
 struct client;
 struct drain_waiter;
+struct gate_memory;
 struct sched;
 struct session;
 struct store;
@@ -26,6 +28,7 @@ struct core {
 	struct core_boot *boot;
 	struct event_base *base;
 	struct profile_cache *profiles;
+	struct policy *policy;
 	struct metrics *metrics;
 	struct server *server;           /* NULL in a private supervisor */
 	struct store *store;        /* NULL until somebody asks: store_of() */
@@ -36,6 +39,8 @@ struct core {
 	LIST_HEAD(, jail) jails;
 	LIST_HEAD(, call) calls;
 	LIST_HEAD(, session) sessions;
+	LIST_HEAD(, gate_memory) gate_memories; /* of uids; a session has its own */
+	struct event *approvals_ev;       /* approvals_wait.c */
 	LIST_HEAD(, trial) trials;        /* doctor's jails: trial.c */
 	struct sched *sched;
 	struct pools *pools;
@@ -43,6 +48,7 @@ struct core {
 	uint64_t started_ns;
 	uint64_t next_seq;               /* of jails; never 0 */
 	uint32_t next_gen;               /* of zygotes; never 0 */
+	uint32_t rebuilds;               /* changes of the set of tools by agents: max_rebuilds */
 	bool draining;                   /* no new calls */
 	bool stopping;                   /* and when there is none left, leave */
 	bool leaving;                    /* end when the last jail is */

@@ -40,7 +40,7 @@ static void keeper_init(struct keeper *k, struct keeper_boot *boot)
 	k->lane.lock_fd = k->lane.dir_fd = -1;
 	k->listener = (struct listener){ -1, -1, -1, -1 };
 	k->core = k->audit = (struct keeper_child){ .pidfd = -1, .sock = -1 };
-	k->audit_dir = -1;
+	k->audit_dir = k->mounts_fd = -1;
 	for (int i = 0; i < STORE_FILES; i++)
 		k->store_fd[i] = -1;
 	k->lifeline[0] = k->lifeline[1] = k->image_fd = k->signal_fd = -1;
@@ -103,6 +103,8 @@ static int start(struct keeper *k, struct err *err)
 	if (r == 0 && k->audit_dir >= 0)
 		r = keeper_audit_start(k, err);
 	if (r == 0)
+		r = keeper_mounts_open(k, err);
+	if (r == 0)
 		r = keeper_core_start(k, err);
 	return r == 0 ? keeper_caps_drop(k->lane.ranged, err) : r;
 }
@@ -134,6 +136,7 @@ static void finish(struct keeper *k)
 	for (int i = 0; i < 2; i++)
 		k->lifeline[i] = fd_close(k->lifeline[i]);
 	k->image_fd = fd_close(k->image_fd);
+	k->mounts_fd = fd_close(k->mounts_fd);
 	k->signal_fd = fd_close(k->signal_fd);
 	listener_close(&k->listener, &k->boot->config);
 	lane_release(&k->lane); /* last: whoever takes the lane next finds nothing of ours */

@@ -25,7 +25,7 @@ struct keeper_boot {
 	int client_fd;                  /* private supervisor: the client's connection, becomes core's; -1: serve sockets */
 	pid_t client_pid;               /* the brig that made it, if it is our parent, else 0 */
 	struct load_from from;          /* where these two are read again */
-	struct profile_store *profiles; /* raw texts; each core gets a copy by fork */
+	struct profile_store *profiles, *policy; /* raw texts; each core gets a copy by fork */
 	struct config config;
 	const char *zygote_path; /* NULL: beside our own binary */
 };
@@ -63,6 +63,7 @@ struct keeper {
 	struct keeper_child core;
 	uint32_t core_starts;
 	uint64_t core_instance; /* random, never 0: whose records the log has */
+	int mounts_fd;  /* the workspace, once for each slot; -1: none */
 	int store_fd[STORE_FILES]; /* of the registry; -1: nobody asked for it yet */
 	struct keeper_child audit;
 	int audit_dir;          /* state_dir/audit; -1: nothing is recorded */
@@ -123,9 +124,14 @@ void keeper_audit_msg(struct keeper *k);
 void keeper_audit_ended(struct keeper *k);
 void keeper_audit_again(struct keeper *k);
 /* Core's end of a new pair to it. EAGAIN: it is being started. */
+/* A file of the log, to read: the oldest whose name is at least that number, or audit.log with 0; before: the youngest of a lower one. -errno. */
+int keeper_audit_look(struct keeper *k, uint64_t number, bool before, uint64_t *ret_number);
 int keeper_audit_pair(struct keeper *k, int *ret_fd, struct err *err);
 /* After core: waits (bounded) until the last line is written. */
 void keeper_audit_finish(struct keeper *k, const char *why);
+
+/* keeper_mounts.c. Before the drop of privilege: a mount of the workspace for each slot, where ids are ours to give. */
+int keeper_mounts_open(struct keeper *k, struct err *err);
 
 /* keeper_store.c. Core's first question for the registry. Its files stay with the keeper for the next core. */
 int keeper_store_open(struct keeper *k, struct err *err);

@@ -20,6 +20,7 @@ static void NORETURN core_run(const struct keeper *k, int keeper_fd)
 		.admin_fd = k->listener.admin_fd,
 		.keeper_fd = keeper_fd,
 		.profiles = k->boot->profiles,
+		.policy = k->boot->policy,
 		.config = k->boot->config,
 		.cgroup = k->host.kind,
 		.as_root = k->lane.ranged,

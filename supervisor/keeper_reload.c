@@ -35,9 +35,11 @@ int keeper_reload_read(struct keeper *k)
 void keeper_reload_take(struct keeper *k)
 {
 	profile_store_free(k->boot->profiles);
+	profile_store_free(k->boot->policy);
 	k->boot->profiles = k->next.profiles;
+	k->boot->policy = k->next.policy;
 	k->boot->config = k->next.config;
-	k->next.profiles = NULL;
+	k->next.profiles = k->next.policy = NULL;
 	k->next_pending = false;
 	log_level_set((int)k->boot->config.log_level);
 	say_ready("Reloaded");

@@ -1,6 +1,7 @@
 #include "supervisor/load.h"
 
 #include "jail/base/fd.h"
+#include "supervisor/load_impl.h"
 #include "supervisor/profile_impl.h"
 
 #include <fcntl.h>
@@ -9,8 +10,7 @@
 
 #define PROFILES_INSTALLED "/usr/share/brig/profiles"
 
-/* ../profiles beside the directory that our binary lies in, where there is one. */
-static int profiles_find(char path[PATH_MAX])
+int load_shipped(char path[PATH_MAX])
 {
 	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
 
@@ -32,6 +32,7 @@ static int profiles_find(char path[PATH_MAX])
 /* No mount of a profile may show them; profile_store_read() knows the usual places only. */
 static int own_dirs_guard(struct loaded *l, struct err *err)
 {
+	profile_store_workspace(l->profiles, l->config.workspace);
 	const char *const dirs[] = { l->config.run_dir, l->config.state_dir };
 
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
@@ -46,7 +47,7 @@ int load_profiles(const struct load_from *from, struct loaded *ret, struct err *
 
 	if (from->profiles)
 		snprintf(path, PATH_MAX, "%s", from->profiles);
-	_cleanup_close_ int dir = path[0] ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : profiles_find(path);
+	_cleanup_close_ int dir = path[0] ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : load_shipped(path);
 	if (dir < 0) {
 		err_set(err, ERR_HOST, errno, "profiles", "cannot open the profiles in %.200s: %s", path, strerror(errno));
 		err_hint(err, "name them by --profiles DIR, or by profiles_dir in brigd.conf");
@@ -56,15 +57,32 @@ int load_profiles(const struct load_from *from, struct loaded *ret, struct err *
 	return r < 0 ? r : own_dirs_guard(ret, err);
 }
 
+/* Profiles and messages speak of where it is. One that is not there is told by who opens it. */
+static int workspace_settle(struct config *c, struct err *err)
+{
+	_cleanup_free_ char *real = c->workspace[0] ? realpath(c->workspace, NULL) : NULL;
+
+	if (c->workspace[0] && !real) {
+		err_set(err, ERR_CALLER, errno, "workspace", "the workspace %.200s: %s", c->workspace, strerror(errno));
+		err_hint(err, "name a directory that is there: workspace in brigd.conf, or BRIG_WORKSPACE");
+		return -err->code;
+	}
+	if (real)
+		snprintf(c->workspace, sizeof(c->workspace), "%s", real);
+	return 0;
+}
+
 int load_config(const struct load_from *from, struct loaded *ret, struct err *err)
 {
 	char path[PATH_MAX];
 
-	ret->profiles = NULL;
-	if (from->config)
-		return config_read(&ret->config, &ret->origin, from->config, true, err);
-	config_default_path(path, sizeof(path));
-	return config_read(&ret->config, &ret->origin, path, false, err);
+	ret->profiles = ret->policy = NULL;
+	int r;
+
+	if (!from->config)
+		config_default_path(path, sizeof(path));
+	r = config_read(&ret->config, &ret->origin, from->config ? from->config : path, from->config != NULL, err);
+	return r < 0 ? r : workspace_settle(&ret->config, err);
 }
 
 static int names_check(const struct loaded *l, struct err *err)
@@ -89,6 +107,8 @@ int load_read(const struct load_from *from, struct loaded *ret, struct err *err)
 		r = load_profiles(from, ret, err);
 	if (r == 0)
 		r = names_check(ret, err);
+	if (r == 0)
+		r = load_policy(ret, err);
 	if (r < 0)
 		load_done(ret);
 	return r;
@@ -97,5 +117,6 @@ int load_read(const struct load_from *from, struct loaded *ret, struct err *err)
 void load_done(struct loaded *l)
 {
 	profile_store_free(l->profiles);
-	l->profiles = NULL;
+	profile_store_free(l->policy);
+	l->profiles = l->policy = NULL;
 }

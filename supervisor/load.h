@@ -17,6 +17,7 @@ struct loaded {
 	struct config config;
 	struct config_origin origin;
 	struct profile_store *profiles; /* ours */
+	struct profile_store *policy;   /* ours; its files make the policy, in their order */
 };
 
 /* The configuration alone; ret->profiles is NULL. */
@@ -25,6 +26,11 @@ int load_config(const struct load_from *from, struct loaded *ret, struct err *er
 int load_read(const struct load_from *from, struct loaded *ret, struct err *err);
 /* The texts alone, from ret->config.profiles_dir or as struct load_from says. */
 int load_profiles(const struct load_from *from, struct loaded *ret, struct err *err);
+/* The policy's texts, from ret->config.policy, else policies/default.json beside the profiles, else the shipped one. */
+int load_policy(struct loaded *ret, struct err *err);
+struct policy;
+/* Core: what they say. */
+int load_policy_parse(const struct profile_store *texts, struct policy **ret, struct err *err);
 void load_done(struct loaded *loaded);
 
 /* Keeper: a sealed memfd that holds it, or the error where `why` is not NULL. fd or -errno. */

@@ -15,6 +15,7 @@ struct pack_head {
 	uint32_t magic;
 	uint32_t files;
 	uint32_t guarded;
+	uint32_t policies;
 	struct err why; /* class ERR_NONE: none */
 	struct config config;
 	struct config_origin origin;
@@ -27,7 +28,7 @@ struct pack_item {
 
 static size_t size_of(const struct profile_store *s)
 {
-	size_t size = sizeof(struct pack_head);
+	size_t size = 0;
 
 	for (size_t i = 0; s && i < s->count; i++)
 		size += sizeof(struct pack_item) + strlen(s->files[i].name) + s->files[i].len + 2;
@@ -50,7 +51,8 @@ static char *item_put(char *at, const char *name, const char *text, size_t text_
 int load_pack(const struct loaded *l, const struct err *why)
 {
 	const struct profile_store *s = why ? NULL : l->profiles;
-	size_t size = size_of(s);
+	const struct profile_store *p = why ? NULL : l->policy;
+	size_t size = sizeof(struct pack_head) + size_of(s) + size_of(p);
 	_cleanup_free_ struct pack_head *head = calloc(1, size);
 
 	if (!head)
@@ -65,10 +67,13 @@ int load_pack(const struct loaded *l, const struct err *why)
 	head->origin = l->origin;
 	head->files = (uint32_t)s->count;
 	head->guarded = (uint32_t)s->guarded_count;
+	head->policies = p ? (uint32_t)p->count : 0;
 	for (size_t i = 0; i < s->count; i++)
 		at = item_put(at, s->files[i].name, s->files[i].text, s->files[i].len);
 	for (size_t i = 0; i < s->guarded_count; i++)
 		at = item_put(at, s->guarded[i], "", 0);
+	for (size_t i = 0; p && i < p->count; i++)
+		at = item_put(at, p->files[i].name, p->files[i].text, p->files[i].len);
 	return fd_sealed("brig-load", head, size);
 }
 
@@ -93,11 +98,11 @@ static bool item_take(struct reader *r, const char **name, const char **text, si
 	return (*name)[item.name_len] == '\0' && (*text)[item.text_len] == '\0';
 }
 
-static int unpack_files(const struct pack_head *head, struct reader *r, struct profile_store **ret, struct err *err)
+static int unpack_files(const struct pack_head *head, struct reader *r, struct loaded *ret, struct err *err)
 {
 	const char *name, *text;
 	size_t len;
-	struct profile_store *s = profile_store_new();
+	struct profile_store *s = profile_store_new(), *p = profile_store_new();
 
 	for (uint32_t i = 0; s && i < head->files; i++)
 		if (!item_take(r, &name, &text, &len) || profile_store_add(s, name, text, len) < 0)
@@ -105,12 +110,19 @@ static int unpack_files(const struct pack_head *head, struct reader *r, struct p
 	for (uint32_t i = 0; s && i < head->guarded; i++)
 		if (!item_take(r, &name, &text, &len) || profile_store_guard(s, name) < 0)
 			goto bad;
-	if (s && r->at == r->end && profile_store_index(s, err) == 0) {
-		*ret = s;
+	for (uint32_t i = 0; p && i < head->policies; i++)
+		if (!item_take(r, &name, &text, &len) || profile_store_add(p, name, text, len) < 0)
+			goto bad;
+	if (s)
+		profile_store_workspace(s, head->config.workspace);
+	if (s && p && r->at == r->end && profile_store_index(s, err) == 0) {
+		ret->profiles = s;
+		ret->policy = p;
 		return 0;
 	}
 bad:
 	profile_store_free(s);
+	profile_store_free(p);
 	return err_set(err, ERR_HOST, EPROTO, "reload", "what the keeper sent cannot be taken apart, or there is no memory for it");
 }
 
@@ -119,7 +131,7 @@ int load_unpack(int fd, struct loaded *ret, struct err *err)
 	struct stat st;
 	int r = -EPROTO;
 
-	ret->profiles = NULL;
+	ret->profiles = ret->policy = NULL;
 	if (fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(struct pack_head))
 		return err_set(err, ERR_BUG, EPROTO, "reload", "the keeper sent too little");
 	size_t size = (size_t)st.st_size;
@@ -135,7 +147,7 @@ int load_unpack(int fd, struct loaded *ret, struct err *err)
 	} else {
 		ret->config = head->config;
 		ret->origin = head->origin;
-		r = unpack_files(head, &reader, &ret->profiles, err);
+		r = unpack_files(head, &reader, ret, err);
 	}
 	(void)munmap(head, size);
 	return r;

@@ -4,6 +4,7 @@
 #include "supervisor/drop.h"
 #include "supervisor/keeper.h"
 #include "supervisor/cmdline.h"
+#include "supervisor/policy.h"
 #include "supervisor/profile_cache.h"
 
 #include <fcntl.h>
@@ -84,6 +85,7 @@ static int check(const struct cmdline *o)
 {
 	struct loaded l;
 	struct err err = { 0 };
+	struct policy *policy = NULL;
 	size_t count = 0;
 	int r = load_read(&o->from, &l, &err);
 
@@ -94,7 +96,10 @@ static int check(const struct cmdline *o)
 		r = cache ? profile_cache_fill(cache, &err) : err_set(&err, ERR_HOST, ENOMEM, "brigd", "no memory");
 	while (r == 0 && profile_store_name(l.profiles, count))
 		count++;
+	if (r == 0)
+		r = load_policy_parse(l.policy, &policy, &err);
 	profile_cache_free(cache);
+	policy_free(policy);
 	if (r < 0) {
 		(void)complain(&err);
 		return EXIT_USAGE;
@@ -132,15 +137,17 @@ static int serve_private(const struct cmdline *o)
 	}
 	/* It has no sockets and no state: a host without a place for them is as good. */
 	(void)config_defaults(&l.config, NULL);
-	if (load_profiles(&o->from, &l, &err) < 0) {
+	if (load_profiles(&o->from, &l, &err) < 0 || load_policy(&l, &err) < 0) {
 		(void)complain(&err);
 		return outcome_exit_status(OUTCOME_SETUP_FAILED);
 	}
 	boot.config = l.config;
 	boot.config.warm = o->warm;
 	boot.profiles = l.profiles;
+	boot.policy = l.policy;
 	int r = keeper_main(&boot);
 	profile_store_free(boot.profiles);
+	profile_store_free(boot.policy);
 	return r;
 }
 
@@ -154,8 +161,10 @@ static int serve(const struct cmdline *o)
 		return complain(&err);
 	boot.config = l.config;
 	boot.profiles = l.profiles;
+	boot.policy = l.policy;
 	int r = keeper_main(&boot);
 	profile_store_free(boot.profiles);
+	profile_store_free(boot.policy);
 	return r;
 }
 

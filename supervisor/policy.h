@@ -13,6 +13,10 @@ enum trust { TRUST_STANDARD, TRUST_ELEVATED, TRUST_ADMIN, TRUST_COUNT };
 const char *trust_name(enum trust t);
 int trust_find(const char *name);
 
+/* What "rate" may ask for: whoever counts keeps that many times, for so long. */
+#define POLICY_RATE_OVER_MAX 1000u
+#define POLICY_RATE_WINDOW_MAX_MS 3600000u
+
 struct policy;
 
 struct policy_text {
@@ -41,7 +45,7 @@ struct question {
 	enum trust trust;          /* of the configuration for that peer, never from a call */
 	const char *workspace;     /* absolute, or NULL: what "under" of a relative path means */
 	int64_t now_ms;            /* since 1970 */
-	/* Calls of this session (or uid) to this tool in the last `window_ms`; NULL: none. */
+	/* Earlier calls of this session (or uid) to this tool in the last `window_ms`; NULL: none. */
 	unsigned (*rate)(void *arg, uint32_t window_ms);
 	void *rate_arg;
 };

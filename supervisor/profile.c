@@ -61,10 +61,11 @@ static int chain_parse(struct chain *chain, struct profile *p, const cJSON **ret
 static int check_file_name(const struct link *link, struct profile *p, struct err *err)
 {
 	const cJSON *name = cJSON_GetObjectItemCaseSensitive(link->tree, "name");
+	const char *file = base_name(link->file);
 	size_t n = strlen(name->valuestring);
 	char room[96];
 
-	if (strncmp(name->valuestring, link->file, n) == 0 && strcmp(link->file + n, ".json") == 0)
+	if (strncmp(name->valuestring, file, n) == 0 && strcmp(file + n, ".json") == 0)
 		return 0;
 	return policy_error(&p->origins, name, err, "\"name\" is %s in the file %s", quoted(name->valuestring, room),
 			    link->file);
@@ -179,6 +180,23 @@ int profile_load(const struct profile_store *store, const char *name, struct pro
 	return load(store, file->name, file->text, file->len, false, ret, err);
 }
 
+int profile_load_tier(const struct profile_store *store, const char *name, struct profile **ret, struct err *err)
+{
+	char file_name[sizeof(TIERS_FOLDER "/") + SPEC_NAME_MAX + 8];
+	const struct store_file *file = NULL;
+	char room[96];
+
+	if (profile_name_ok(name)) {
+		snprintf(file_name, sizeof(file_name), TIERS_FOLDER "/%s.json", name);
+		file = store_find(store, file_name);
+	}
+	if (file)
+		return load(store, file->name, file->text, file->len, false, ret, err);
+	err_set(err, ERR_HOST, ENOENT, "tier", "no trust tier %s beside the profiles", quoted(name, room));
+	err_hint(err, "put " TIERS_FOLDER "/%.40s.json there, as Brig ships one, and reload", name);
+	return -ENOENT;
+}
+
 int profile_load_text(const struct profile_store *store, const char *path, const char *text, size_t len,
 		      struct profile **ret, struct err *err)
 {
@@ -233,6 +251,11 @@ const char *profile_origin(const struct profile *profile, const char *key)
 	const cJSON *node = tree_at(profile->tree, key);
 
 	return node ? origin_of(&profile->origins, node)->brief : NULL;
+}
+
+bool profile_audit_values(const struct profile *profile)
+{
+	return profile->audit_values;
 }
 
 unsigned profile_warm(const struct profile *profile)

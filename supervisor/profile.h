@@ -9,15 +9,18 @@
 #include "jail/base/err.h"
 #include "jail/spec.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
-struct profile_store; /* NAME -> text of every NAME.json (and *.py preludes) in the profile directory */
+struct profile_store; /* NAME -> text of every NAME.json (and *.py preludes) in the profile directory and in its folder of tiers */
 
 /* Reads every *.json in the directory, bounded; parses nothing. dir_path is for messages. */
 int profile_store_read(int dir_fd, const char *dir_path, struct profile_store **ret, struct err *err);
 void profile_store_free(struct profile_store *store);
 /* i-th name, or NULL past the end; sorted. */
 const char *profile_store_name(const struct profile_store *store, size_t i);
+/* i-th trust tier, or NULL past the end; sorted. */
+const char *profile_store_tier(const struct profile_store *store, size_t i);
 /* The text of that profile as it was read, or NULL; borrowed. */
 const char *profile_store_text(const struct profile_store *store, const char *name, size_t *ret_len);
 
@@ -25,6 +28,8 @@ struct profile;
 
 /* The effective profile of that name in the store. */
 int profile_load(const struct profile_store *store, const char *name, struct profile **ret, struct err *err);
+/* The trust tier of that name, "tiers/NAME.json" of the store: a profile that nobody can call or extend. */
+int profile_load_tier(const struct profile_store *store, const char *name, struct profile **ret, struct err *err);
 /* One from a text of the caller's (brig run --profile FILE); its "extends" is looked up in the store. path is for messages. */
 int profile_load_text(const struct profile_store *store, const char *path, const char *text, size_t len, struct profile **ret, struct err *err);
 /* One more holder; each ends with profile_free(). */
@@ -42,6 +47,7 @@ const char *profile_digest(const struct profile *profile);
 const char *profile_origin(const struct profile *profile, const char *key);
 unsigned profile_warm(const struct profile *profile); /* pool.warm */
 unsigned profile_max(const struct profile *profile);  /* pool.max */
+bool profile_audit_values(const struct profile *profile); /* the audit log gets arguments, not only their hash */
 
 /* The profile with every merged value and its origin, as malloc'd text (brig profile show --effective). */
 char *profile_print(const struct profile *profile);

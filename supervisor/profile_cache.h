@@ -3,7 +3,7 @@
 #ifndef BRIG_SUPERVISOR_PROFILE_CACHE_H
 #define BRIG_SUPERVISOR_PROFILE_CACHE_H
 
-#include "supervisor/profile.h"
+#include "supervisor/narrow.h"
 
 struct profile_cache;
 
@@ -13,7 +13,12 @@ void profile_cache_free(struct profile_cache *cache);
 /* profile_load(), or profile_load_text() where text is not NULL; *ret is the caller's reference. */
 int profile_cache_get(struct profile_cache *cache, const char *name, const char *path, const char *text, size_t len,
 		      struct profile **ret, struct err *err);
-/* Every profile of the store, so that one that is wrong is found now; *err says where. */
+/* profile_load_tier(), kept likewise. */
+int profile_cache_tier(struct profile_cache *cache, const char *name, struct profile **ret, struct err *err);
+/* profile_narrow(), kept likewise; ret and ret_effective as there. tier may be NULL. */
+int profile_cache_narrow(struct profile_cache *cache, struct profile *profile, const struct permissions *declared, struct profile *tier,
+			 bool tier_write, struct profile **ret, struct permissions *ret_effective, struct err *err);
+/* Every profile and tier of the store, so that one that is wrong is found now; *err says where. */
 int profile_cache_fill(struct profile_cache *cache, struct err *err);
 
 #endif

@@ -68,6 +68,8 @@ int check_mount(struct checker *c, const cJSON *item)
 		return wrong(c, "exec", exec, "true or false");
 	if (cJSON_IsTrue(exec) && mode && strcmp(mode->valuestring, "rw") == 0)
 		return refuse(c, exec, "a mount is either writable or executable, never both");
+	if (cJSON_IsString(from) && strcmp(from->valuestring, "@workspace") == 0)
+		return to || exec ? refuse(c, to ? to : exec, "the workspace stands at /workspace and nothing in it is executed: leave \"to\" and \"exec\" out") : 0;
 	if (cJSON_IsString(from) && from->valuestring[0] == '@') {
 		if (to || exec || (mode && strcmp(mode->valuestring, "ro") != 0))
 			return refuse(c, to ? to : exec ? exec : mode,

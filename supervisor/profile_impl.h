@@ -19,6 +19,7 @@ struct origin {
 	char where[64]; /* file:line:column, for errors */
 	char brief[64]; /* file:line, for people who ask where a value came from */
 	unsigned depth; /* 0: the profile itself, 1: what it extends, ... */
+	size_t value;   /* offset of the value in its text */
 };
 
 struct origins {
@@ -34,11 +35,13 @@ struct profile {
 	struct jail_spec *spec;
 	char filter_digest[80], digest[80];
 	unsigned warm, max;
+	bool audit_values;
+	unsigned taken[4]; /* narrow.c, by enum permission: 1 + the origin of its being taken; 0: it was not */
 };
 
 /* profile_store.c */
 struct store_file {
-	char *name; /* "pure.json" */
+	char *name; /* "pure.json", "tiers/draft.json" */
 	char *text;
 	size_t len;
 };
@@ -48,6 +51,9 @@ struct profile_store {
 	size_t count, cap;
 	char **names; /* profiles only, without the ".json" */
 	size_t name_count;
+	char **tiers; /* the same of the folder of tiers */
+	size_t tier_count;
+	char workspace[PATH_MAX]; /* "": none */
 	char *guarded[16]; /* directories of Brig's own that no mount may show */
 	size_t guarded_count;
 };
@@ -55,10 +61,15 @@ struct profile_store {
 /* One that was read elsewhere, put together again: files, guarded directories, then the index over the names. */
 struct profile_store *profile_store_new(void);
 int profile_store_add(struct profile_store *store, const char *name, const char *text, size_t len);
+/* That file of the directory, added to the store. */
+int profile_store_read_one(struct profile_store *store, int dir_fd, const char *dir_path, const char *name, struct err *err);
 int profile_store_guard(struct profile_store *store, const char *path);
+void profile_store_workspace(struct profile_store *store, const char *path);
 int profile_store_index(struct profile_store *store, struct err *err);
 const struct store_file *store_find(const struct profile_store *store, const char *file_name);
 bool profile_name_ok(const char *name);
+/* Where the profiles of trust tiers lie; they are in the store, and no name of a profile. */
+#define TIERS_FOLDER "tiers"
 
 /* profile_text.c: parses strictly, marks every node's origin. depth as in struct origin. */
 int profile_text_parse(const char *file, const char *text, size_t len, unsigned depth, struct origins *origins,

@@ -41,6 +41,9 @@ static const struct token_path token_paths[] = {
 	{ "@bin", "/bin", true, SPEC_MOUNT_EXEC },
 };
 
+/* Where a jail finds it. */
+#define PLACE_WORKSPACE "/workspace"
+
 struct mounts {
 	const struct profile_store *store;
 	struct profile *profile;
@@ -124,7 +127,7 @@ static int add_token(struct mounts *m, const char *token)
 	if (near)
 		err_hint(m->err, "did you mean \"%s\"?", near);
 	else
-		err_hint(m->err, "the tokens are @stdlib, @libs, @zoneinfo, @dist-packages, @bin");
+		err_hint(m->err, "the tokens are @stdlib, @libs, @zoneinfo, @dist-packages, @bin, @workspace");
 	return -EINVAL;
 }
 
@@ -186,6 +189,22 @@ static int check_place(struct mounts *m, const char *to)
 	return 0;
 }
 
+/* By name alone: the path was made canonical by the keeper, and may lie where core cannot look. */
+static int add_workspace(struct mounts *m)
+{
+	static const struct stat directory = { .st_mode = S_IFDIR };
+	const cJSON *mode = cJSON_GetObjectItemCaseSensitive(m->item, "mode");
+	const char *path = m->store->workspace;
+	uint32_t flags = SPEC_MOUNT_WORKSPACE;
+	int r = path[0] ? check_source(m, path, &directory) : 0;
+
+	if (r < 0)
+		return r;
+	if (mode && strcmp(mode->valuestring, "rw") == 0)
+		flags |= SPEC_MOUNT_RW;
+	return add(m, path[0] ? path : PLACE_WORKSPACE, PLACE_WORKSPACE, path[0] ? flags : flags | SPEC_MOUNT_ABSENT);
+}
+
 static int add_path(struct mounts *m, const char *from, const char *to)
 {
 	const cJSON *mode = cJSON_GetObjectItemCaseSensitive(m->item, "mode");
@@ -213,7 +232,8 @@ int profile_mounts(const struct profile_store *store, struct profile *profile, s
 	cJSON_ArrayForEach(m.item, mounts) {
 		const cJSON *from = cJSON_GetObjectItemCaseSensitive(m.item, "from");
 		const cJSON *to = cJSON_GetObjectItemCaseSensitive(m.item, "to");
-		int r = from->valuestring[0] == '@' ? add_token(&m, from->valuestring) :
+		int r = strcmp(from->valuestring, "@workspace") == 0 ? add_workspace(&m) :
+			from->valuestring[0] == '@' ? add_token(&m, from->valuestring) :
 						      add_path(&m, from->valuestring, to ? to->valuestring : from->valuestring);
 		if (r < 0)
 			return r;

@@ -68,8 +68,9 @@ static int owner_check(const struct stat *st, const struct stat *dir, const char
 	return -EPERM;
 }
 
-static int read_file(struct profile_store *store, int dir_fd, const char *dir_path, const struct stat *dir, const char *name,
-		     struct err *err)
+/* prefix: what its name gets in the store, "" or "tiers/". */
+static int read_file(struct profile_store *store, int dir_fd, const char *dir_path, const char *prefix, const struct stat *dir,
+		     const char *name, struct err *err)
 {
 	/* Non-blocking, so that a FIFO in the directory stops nobody. Links are followed: configuration is often linked. */
 	_cleanup_close_ int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -90,7 +91,8 @@ static int read_file(struct profile_store *store, int dir_fd, const char *dir_pa
 	file = store_add(store);
 	if (!file)
 		return err_set(err, ERR_HOST, ENOMEM, "profiles", "out of memory");
-	file->name = strdup(name);
+	if (asprintf(&file->name, "%s%s", prefix, name) < 0)
+		file->name = NULL;
 	file->text = malloc((size_t)st.st_size + 1);
 	if (!file->name || !file->text)
 		return err_set(err, ERR_HOST, ENOMEM, "profiles", "out of memory");
@@ -100,6 +102,15 @@ static int read_file(struct profile_store *store, int dir_fd, const char *dir_pa
 	file->len = (size_t)st.st_size;
 	file->text[file->len] = '\0';
 	return 0;
+}
+
+int profile_store_read_one(struct profile_store *store, int dir_fd, const char *dir_path, const char *name, struct err *err)
+{
+	struct stat dir;
+
+	if (fstat(dir_fd, &dir) < 0)
+		return err_set(err, ERR_HOST, errno, "profiles", "cannot look at %s: %s", dir_path, strerror(errno));
+	return read_file(store, dir_fd, dir_path, "", &dir, name, err);
 }
 
 struct profile_store *profile_store_new(void)
@@ -130,20 +141,28 @@ static int by_name(const void *a, const void *b)
 
 int profile_store_index(struct profile_store *store, struct err *err)
 {
+	size_t folder = strlen(TIERS_FOLDER "/");
+
 	qsort(store->files, store->count, sizeof(*store->files), by_name);
 	store->names = calloc(store->count + 1, sizeof(*store->names));
-	if (!store->names)
+	store->tiers = calloc(store->count + 1, sizeof(*store->tiers));
+	if (!store->names || !store->tiers)
 		return err_set(err, ERR_HOST, ENOMEM, "profiles", "out of memory");
 	for (size_t i = 0; i < store->count; i++) {
 		const char *name = store->files[i].name;
+		bool tier = strncmp(name, TIERS_FOLDER "/", folder) == 0;
 		char *short_name;
 
-		if (!has_suffix(name, ".json"))
+		if (!has_suffix(name, ".json") || (!tier && strchr(name, '/')))
 			continue;
+		name += tier ? folder : 0;
 		short_name = strndup(name, strlen(name) - 5);
 		if (!short_name)
 			return err_set(err, ERR_HOST, ENOMEM, "profiles", "out of memory");
-		store->names[store->name_count++] = short_name;
+		if (tier)
+			store->tiers[store->tier_count++] = short_name;
+		else
+			store->names[store->name_count++] = short_name;
 	}
 	return 0;
 }
@@ -160,6 +179,11 @@ int profile_store_guard(struct profile_store *store, const char *path)
 	}
 	store->guarded[store->guarded_count++] = real;
 	return 0;
+}
+
+void profile_store_workspace(struct profile_store *store, const char *path)
+{
+	snprintf(store->workspace, sizeof(store->workspace), "%s", path);
 }
 
 /* A directory that no mount may show, from an environment variable or fixed; "" parts are none. */
@@ -190,7 +214,7 @@ static void guard_all(struct profile_store *store, const char *dir_path)
 	free(dir);
 }
 
-static int read_all(struct profile_store *store, int dir_fd, const char *dir_path, struct err *err)
+static int read_dir(struct profile_store *store, int dir_fd, const char *dir_path, const char *prefix, struct err *err)
 {
 	_cleanup_(open_dir_done) struct open_dir d = { NULL };
 	_cleanup_close_ int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -215,11 +239,25 @@ static int read_all(struct profile_store *store, int dir_fd, const char *dir_pat
 		if (store->count == STORE_FILES_MAX)
 			return err_set(err, ERR_POLICY, E2BIG, "profiles", "%s holds more than %d files", dir_path,
 				       STORE_FILES_MAX);
-		r = read_file(store, dir_fd, dir_path, &st, entry->d_name, err);
+		r = read_file(store, dir_fd, dir_path, prefix, &st, entry->d_name, err);
 		if (r < 0)
 			return r;
 	}
-	return profile_store_index(store, err);
+	return 0;
+}
+
+/* A folder beside the profiles; its files are called "folder/NAME" in the store. One that is not there is as good as empty. */
+static int read_folder(struct profile_store *store, int dir_fd, const char *dir_path, const char *folder, struct err *err)
+{
+	_cleanup_close_ int fd = openat(dir_fd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char path[PATH_MAX], prefix[NAME_MAX + 2];
+
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd < 0 || (size_t)snprintf(path, sizeof(path), "%s/%s", dir_path, folder) >= sizeof(path))
+		return err_set(err, ERR_HOST, errno, "profiles", "cannot open the folder %s/%s: %s", dir_path, folder, strerror(errno));
+	snprintf(prefix, sizeof(prefix), "%s/", folder);
+	return read_dir(store, fd, path, prefix, err);
 }
 
 int profile_store_read(int dir_fd, const char *dir_path, struct profile_store **ret, struct err *err)
@@ -229,7 +267,11 @@ int profile_store_read(int dir_fd, const char *dir_path, struct profile_store **
 
 	if (!store)
 		return err_set(err, ERR_HOST, ENOMEM, "profiles", "out of memory");
-	r = read_all(store, dir_fd, dir_path, err);
+	r = read_dir(store, dir_fd, dir_path, "", err);
+	if (r == 0)
+		r = read_folder(store, dir_fd, dir_path, TIERS_FOLDER, err);
+	if (r == 0)
+		r = profile_store_index(store, err);
 	if (r < 0) {
 		profile_store_free(store);
 		return r;
@@ -249,16 +291,24 @@ void profile_store_free(struct profile_store *store)
 	}
 	for (size_t i = 0; store->names && i < store->name_count; i++)
 		free(store->names[i]);
+	for (size_t i = 0; store->tiers && i < store->tier_count; i++)
+		free(store->tiers[i]);
 	for (size_t i = 0; i < store->guarded_count; i++)
 		free(store->guarded[i]);
 	free(store->files);
 	free(store->names);
+	free(store->tiers);
 	free(store);
 }
 
 const char *profile_store_name(const struct profile_store *store, size_t i)
 {
 	return i < store->name_count ? store->names[i] : NULL;
+}
+
+const char *profile_store_tier(const struct profile_store *store, size_t i)
+{
+	return i < store->tier_count ? store->tiers[i] : NULL;
 }
 
 const struct store_file *store_find(const struct profile_store *store, const char *file_name)

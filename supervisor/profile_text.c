@@ -87,6 +87,7 @@ static int mark_node(struct mark *m, cJSON *node, size_t offset)
 	node->valueint = (int)o->count;
 	snprintf(o->at[o->count].where, sizeof(o->at->where), "%.40s:%u:%u", m->file, line, column);
 	snprintf(o->at[o->count].brief, sizeof(o->at->brief), "%.40s:%u", m->file, line);
+	o->at[o->count].value = m->at;
 	o->at[o->count++].depth = m->depth;
 	return 0;
 }
@@ -102,7 +103,7 @@ static int refuse_nul(struct mark *m, size_t start, size_t end)
 		return 0;
 	json_position(m->text, m->len, (size_t)(hit - m->text), &line, &column);
 	snprintf(where, sizeof(where), "%.40s:%u:%u", m->file, line, column);
-	return err_set(m->err, ERR_POLICY, EINVAL, where, "a string of a profile may not hold a NUL character");
+	return err_set(m->err, ERR_POLICY, EINVAL, where, "a string may not hold a NUL character");
 }
 
 static int mark_value(struct mark *m, cJSON *node, size_t key_offset);
@@ -167,8 +168,7 @@ int profile_text_parse(const char *file, const char *text, size_t len, unsigned 
 	int r;
 
 	if (len > LIMIT_PROFILE_BYTES)
-		return err_set(err, ERR_POLICY, E2BIG, file, "a profile may have %u bytes, this has %zu",
-			       LIMIT_PROFILE_BYTES, len);
+		return err_set(err, ERR_POLICY, E2BIG, file, "it may have %u bytes, this has %zu", LIMIT_PROFILE_BYTES, len);
 	if (json_check(text, len, JSON_COMMENTS | JSON_OBJECT, PROFILE_DEPTH, &bad) < 0)
 		return text_error(file, &bad, err);
 	plain = malloc(len + 1);

@@ -334,7 +334,7 @@ static int compile_text(struct compile *c, const char *text, size_t len)
 	memset(c->sub_of, 0xff, s->tape.count * sizeof(*c->sub_of));
 	node = value_odd_number(&s->tape, &bad);
 	if (bad)
-		return refuse_at(c, node, "a number with an exponent of more than 17 digits");
+		return refuse_at(c, node, "a number with an exponent of more than 12 digits");
 	r = compile_sub(c, 0, &top);
 	for (uint32_t i = 0; r == 0 && i < s->count; i++)
 		r = resolve(c, &s->subs[i]);

@@ -4,7 +4,7 @@
 
 #include "supervisor/pattern.h"
 #include "supervisor/schema.h"
-#include "supervisor/schema_number.h"
+#include "supervisor/decimal.h"
 #include "supervisor/wire/tape.h"
 
 #define NO_SUB UINT32_MAX
@@ -105,6 +105,9 @@ int list_add(struct list *list, uint32_t item);
 int compile_keyword(struct compile *c, uint32_t sub, uint32_t key);
 /* -EINVAL; the message is followed by the pointer of the node. */
 int refuse_at(struct compile *c, uint32_t node, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* schema_words.c: with what was probably meant. */
+int refuse_type_at(struct compile *c, uint32_t value);
+int refuse_keyword_at(struct compile *c, uint32_t key, const char *const *words, size_t count);
 
 /* schema_value.c. Negative: -E2BIG, the budget is spent; -ENOMEM. */
 int value_hash(const struct tape *tape, uint32_t node, int64_t *budget, uint32_t *ret);

@@ -1,8 +1,6 @@
 /* The keywords: what each may hold, and where it goes in a subschema. A keyword that stands in no row is refused. */
 #include "supervisor/schema_impl.h"
 
-#include "supervisor/nearest.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,39 +23,6 @@ static int want(struct compile *c, uint32_t value, char kind, const char *what)
 	return tape_kind(tape_of(c), value) == kind ? 0 : refuse_at(c, value, "wanted %s", what);
 }
 
-/* What Python, other standards and older drafts call the types. */
-static const struct {
-	const char *word, *type;
-} other_types[] = {
-	{ "str", "string" },   { "text", "string" },  { "int", "integer" },  { "long", "integer" }, { "float", "number" }, { "double", "number" },
-	{ "bool", "boolean" }, { "list", "array" },   { "tuple", "array" },  { "set", "array" },    { "dict", "object" },  { "map", "object" },
-	{ "None", "null" },    { "none", "null" },    { "NoneType", "null" },
-};
-
-static int refuse_type(struct compile *c, uint32_t value)
-{
-	static const char *const words[] = { "string", "integer", "number", "boolean", "array", "object", "null" };
-	const struct tape *t = tape_of(c);
-	struct line l = { 0 };
-	const char *near = NULL;
-	char word[32] = "";
-
-	say_value(&l, t, value);
-	refuse_at(c, value, "%s is no type", l.text);
-	if (tape_kind(t, value) == '"' && t->nodes[value].len < sizeof(word))
-		memcpy(word, tape_text(t, value), t->nodes[value].len);
-	for (size_t i = 0; i < ARRAY_LEN(other_types) && !near; i++)
-		if (strcmp(word, other_types[i].word) == 0)
-			near = other_types[i].type;
-	if (!near && word[0])
-		near = nearest_word(word, words, ARRAY_LEN(words));
-	if (near)
-		err_hint(c->err, "did you mean \"%s\"?", near);
-	else
-		err_hint(c->err, "the types are string, integer, number, boolean, array, object and null; for any value leave \"type\" out");
-	return -EINVAL;
-}
-
 static int take_type(struct compile *c, uint32_t sub, uint32_t value, unsigned arg)
 {
 	const struct tape *t = tape_of(c);
@@ -71,7 +36,7 @@ static int take_type(struct compile *c, uint32_t sub, uint32_t value, unsigned a
 		unsigned type = (unsigned)type_find(t, i);
 
 		if (!type)
-			return refuse_type(c, i);
+			return refuse_type_at(c, i);
 		if (mask & type)
 			return refuse_at(c, i, "the type is listed twice");
 		mask |= type;
@@ -506,51 +471,13 @@ static const struct keyword {
 	{ "writeOnly", take_note, 't' },
 };
 
-/* Words of other drafts and dialects, and what to write instead. */
-static const struct {
-	const char *name, *hint;
-} foreign[] = {
-	{ "definitions", "write \"$defs\"" },
-	{ "dependencies", "write \"dependentRequired\" or \"dependentSchemas\"" },
-	{ "additionalItems", "write \"prefixItems\" for the first items and \"items\" for those after them" },
-	{ "unevaluatedProperties", "write \"additionalProperties\" beside the \"properties\" that it is about" },
-	{ "unevaluatedItems", "write \"items\" beside the \"prefixItems\" that it is about" },
-	{ "nullable", "write \"type\": [\"string\", \"null\"]" },
-	{ "optional", "what stands in no \"required\" list is optional" },
-	{ "divisibleBy", "write \"multipleOf\"" },
-	{ "id", "write \"$id\", or leave it out; an argument of that name stands under \"properties\"" },
-	{ "example", "write \"examples\", a list" },
-	{ "$dynamicRef", "write \"$ref\"" },
-	{ "$dynamicAnchor", "write \"$anchor\"" },
-	{ "contentSchema", "describe the text's content in \"description\"" },
-	{ "$vocabulary", "leave it out" },
-};
-
 static int refuse_keyword(struct compile *c, uint32_t key)
 {
-	const struct tape *t = tape_of(c);
-	const char *words[ARRAY_LEN(keywords)], *near = NULL;
-	struct line l = { 0 };
-	char word[32] = "";
+	const char *words[ARRAY_LEN(keywords)];
 
-	say_value(&l, t, key);
-	refuse_at(c, key, "unknown keyword %s", l.text);
-	for (size_t i = 0; i < ARRAY_LEN(foreign); i++)
-		if (tape_is(t, key, foreign[i].name)) {
-			err_hint(c->err, "%s", foreign[i].hint);
-			return -EINVAL;
-		}
 	for (size_t i = 0; i < ARRAY_LEN(keywords); i++)
 		words[i] = keywords[i].name;
-	if (t->nodes[key].len < sizeof(word))
-		memcpy(word, tape_text(t, key), t->nodes[key].len);
-	if (word[0])
-		near = nearest_word(word, words, ARRAY_LEN(words));
-	if (near)
-		err_hint(c->err, "did you mean \"%s\"?", near);
-	else
-		err_hint(c->err, "what cannot be enforced is refused; if it is the name of an argument, put it under \"properties\"");
-	return -EINVAL;
+	return refuse_keyword_at(c, key, words, ARRAY_LEN(words));
 }
 
 int compile_keyword(struct compile *c, uint32_t sub, uint32_t key)

@@ -133,7 +133,7 @@ int value_equal(const struct tape *a, uint32_t x, const struct tape *b, uint32_t
 		return -E2BIG;
 	if (kind == '0') {
 		struct decimal d = number_of(a, x), e = number_of(b, y);
-		return decimal_compare(&d, &e) == 0;
+		return decimal_order(&d, &e) == 0;
 	}
 	if (kind != '{' && kind != '[')
 		return string_order(a, x, b, y) == 0;

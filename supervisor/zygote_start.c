@@ -168,7 +168,7 @@ static void clone_hint(struct err *err, int code)
 }
 
 int zygote_start(struct zygote *ret, const struct lane *lane, int image_fd, int spec_fd, int control_fd,
-		 const int lifeline[2], uint32_t gen, struct err *err)
+		 const int lifeline[2], int mounts_fd, uint32_t gen, struct err *err)
 {
 	int sync[2] = { -1, -1 }, groups[2] = { -1, -1 }, pidfd = -1;
 
@@ -184,6 +184,9 @@ int zygote_start(struct zygote *ret, const struct lane *lane, int image_fd, int 
 	struct child_args args = { image_fd, spec_fd, control_fd, their_groups, theirs, lifeline, "" };
 	snprintf(args.title, sizeof(args.title), "zygote: gen %u", gen);
 
+	/* The child of another mount namespace finds there its own copy of the directory; by descriptor it would be ours. */
+	if (mounts_fd >= 0 && fchdir(mounts_fd) < 0)
+		return err_set(err, ERR_HOST, errno, "zygote", "go to the mounts of the workspace: %s", strerror(errno));
 	pid_t pid = zygote_clone(&pidfd);
 	if (pid < 0) {
 		int e = errno;

@@ -28,10 +28,10 @@ struct zygote {
 int zygote_image_open(const char *path, struct err *err);
 
 /* Starts one. spec_fd and control_fd stay the caller's (the child has copies);
- * lifeline[2] is the keeper's pipe. Returns while the child is on its way to exec: what stops it there, and READY, come
+ * lifeline[2] is the keeper's pipe; mounts_fd the directory that it starts in (keeper_mounts.c), -1: ours. Returns while the child is on its way to exec: what stops it there, and READY, come
  * over the control socket. After a failure the child is dying: reap it like any other. */
 int zygote_start(struct zygote *ret, const struct lane *lane, int image_fd, int spec_fd, int control_fd,
-		 const int lifeline[2], uint32_t gen, struct err *err);
+		 const int lifeline[2], int mounts_fd, uint32_t gen, struct err *err);
 /* SIGKILL; zygote_reap() later. */
 void zygote_kill(const struct zygote *zygote);
 /* SIGKILL, waits (bounded), reaps, closes. -EBUSY: still dying; call again. */

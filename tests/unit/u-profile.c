@@ -51,7 +51,7 @@ static const struct bad {
 	{ "\"a\\u0007\\\"\": 1", "t.json:2:1", "unknown key \"a\\u0007\\\"\"", NULL },
 	{ "\"pool\": {},\n \"pool\": {}", "t.json:3:2", "duplicate key \"pool\"", "" },
 	{ "\"limits\": { \"pids\": 1,\n\"p\\u0069ds\": 2 }", "t.json:3:1", "duplicate key \"p\\u0069ds\"", "" },
-	{ "\"why\": \"a\\u0000b\"", "t.json:2:10", "a string of a profile may not hold a NUL character", "" },
+	{ "\"why\": \"a\\u0000b\"", "t.json:2:10", "a string may not hold a NUL character", "" },
 	/* grammar */
 	{ "\"pool\": {},", "t.json:2:13", "expected a key, found \"}\"", "" },
 	{ "\"pool\": { \"warm\": 01 }", "t.json:2:19", "a number may not begin with 0", "" },

@@ -1,9 +1,9 @@
-#include "supervisor/schema_number.h"
+#include "supervisor/decimal.h"
 
 #include <errno.h>
 
 /* Sums of an exponent and of a count of digits stay far from the ends of an int64_t. */
-enum { EXPONENT_DIGITS = 17 };
+enum { EXPONENT_DIGITS = 12 };
 
 static int read_exponent(const char *p, const char *end, int64_t *ret)
 {
@@ -79,11 +79,23 @@ static int compare_magnitude(const struct decimal *a, const struct decimal *b)
 	return (a->count > b->count) - (a->count < b->count);
 }
 
-int decimal_compare(const struct decimal *a, const struct decimal *b)
+int decimal_order(const struct decimal *a, const struct decimal *b)
 {
 	if (a->negative != b->negative)
 		return a->negative ? -1 : 1;
 	return a->negative ? compare_magnitude(b, a) : compare_magnitude(a, b);
+}
+
+bool decimal_compare(const char *a_text, size_t a_len, const char *b_text, size_t b_len, int *ret)
+{
+	struct decimal a, b;
+	int order;
+
+	if (decimal_read(a_text, a_len, &a) < 0 || decimal_read(b_text, b_len, &b) < 0)
+		return false;
+	order = decimal_order(&a, &b);
+	*ret = (order > 0) - (order < 0);
+	return true;
 }
 
 bool decimal_is_integer(const struct decimal *d)
