@@ -10,7 +10,8 @@
 #define REQUEST_ID_MAX 256
 
 static const struct method *const tables[] = { methods_call,   methods_profile, methods_session, methods_status,
-					       methods_admin,  methods_approval, methods_audit,   methods_tool };
+					       methods_admin,  methods_approval, methods_audit,   methods_tool,
+					       methods_policy, methods_tool_state, methods_why };
 
 static const struct method *method_find(const char *name, size_t len)
 {
