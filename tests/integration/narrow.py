@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 
-from libbrig import BRIG, FACTOR, REPO, Daemon, Suite
+from libbrig import BRIG, FACTOR, REPO, Daemon, Suite, Supervisor
 
 t = Suite()
 RULES = t.dir + '/rules'
@@ -307,6 +307,26 @@ def observed(h):
     t.check('and not what was', seen['unused'] == [], seen)
 
 
+def private():
+    """Two private supervisors on one registry: what one puts into quarantine the other does not run. Nobody there can promote."""
+    env = {'BRIG_STATE': t.dir + '/p'}
+    os.mkdir(env['BRIG_STATE'])
+    a, b = Supervisor(env=env), Supervisor(env=env)
+    r = a.call('tool.create', {'name': 'attacker', 'description': 'a test', 'parameters': OF[ATTACK], 'body': ATTACK, 'profile': 'python',
+                               'permissions': {}})
+    t.check('private: a tool is made', r.get('state') == 'draft', r)
+
+    def call(c, attack):
+        return c.call('call', {'name': 'attacker', 'args': {'attack': attack}})
+    got = [call(c, True).get('outcome') for c in (a, b, a)]
+    t.check('private: the calls of both are counted', got == ['syscall_denied'] * 3, got)
+    r = [call(a, False), call(b, False)]
+    t.check('private: then neither runs it', all(x['outcome'] == 'denied' and 'stopped 3' in json.dumps(x) for x in r), r)
+    r = a.call('tool.restore', {'name': 'attacker'})
+    t.check('private: who asks may not give it back', r.get('error', {}).get('code') == AUTHORITY, r)
+    t.check('private: both end well', [a.close(), b.close()] == [0, 0])
+
+
 def recorded(state):
     """What an operator and the kernel did, in the audit log."""
     rows = []
@@ -340,6 +360,7 @@ def main():
     after_restart(h, last)
     h.close()
     recorded(state)
+    private()
     return t.finish()
 
 
