@@ -74,7 +74,7 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	call_log core_filter log log_line metrics metrics_print prom status_report \
 	audit audit_about audit_client audit_fill audit_line audit_log audit_scan audit_seal audit_take drop \
 	session session_call methods_session \
-	keeper_mounts keeper_store store store_approval store_core store_files store_tool tool \
+	reviewed keeper_mounts keeper_store store store_approval store_core store_files store_tool tool \
 	decimal glob policy policy_args policy_keys policy_match policy_path \
 	narrow narrow_tool \
 	jail_setup keeper_client methods receipt trial verdict zygote))
