@@ -54,9 +54,9 @@ ZYGOTE_MAIN := jail/zygote_main.c
 BASE_SRC := $(addprefix jail/base/,$(addsuffix .c, \
 	err fd names))
 WIRE_SRC := $(addprefix supervisor/wire/,$(addsuffix .c, \
-	chain jbuf json json_find json_string utf8))
+	chain jbuf json json_find json_string record utf8))
 AGENT_SRC := $(addprefix agent/,$(addsuffix .c, \
-	audit_verify cmd_audit \
+	audit_source audit_verify cmd_audit cmd_audit_tail \
 	call cmd_admin cmd_cancel cmd_doctor cmd_list cmd_metrics cmd_profile cmd_run cmd_status connect file nearest options private question \
 	cmd_session doctor_processes follow \
 	rpc show stop table text))
@@ -77,6 +77,7 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	reviewed keeper_mounts keeper_store store store_approval store_core store_files store_tool tool \
 	decimal glob policy policy_args policy_keys policy_match policy_path \
 	narrow narrow_tool \
+	audit_look methods_audit \
 	jail_setup keeper_client methods receipt trial verdict zygote))
 # What describes a jail and names its stages; of the jail's files the supervisor takes only these.
 SPEC_SRC := jail/spec.c jail/stage.c

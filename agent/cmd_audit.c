@@ -1,6 +1,8 @@
 /* brig audit verify: needs no supervisor, only the right to read the log. */
+#include "agent/audit_source.h"
 #include "agent/audit_verify.h"
 #include "agent/cmd.h"
+#include "agent/cmd_audit.h"
 #include "agent/show.h"
 #include "agent/text.h"
 
@@ -12,27 +14,6 @@
 /* A line that brigd is writing just now is whole a moment later. */
 #define LIVE_TRIES 3
 #define LIVE_WAIT_MS 200
-
-/* Where a brigd of ours keeps it: config_defaults() of the supervisor has the same places. */
-static int default_dir(char *ret, size_t cap, struct err *err)
-{
-	const char *state = secure_getenv("BRIG_STATE"), *data = secure_getenv("XDG_STATE_HOME"), *home = secure_getenv("HOME");
-	int n;
-
-	if (state && *state)
-		n = snprintf(ret, cap, "%s/audit", state);
-	else if (geteuid() == 0)
-		n = snprintf(ret, cap, "/var/lib/brig/audit");
-	else if (data && *data)
-		n = snprintf(ret, cap, "%s/brig/audit", data);
-	else
-		n = home ? snprintf(ret, cap, "%s/.local/state/brig/audit", home) : -1;
-	if (n >= 0 && (size_t)n < cap)
-		return 0;
-	err_set(err, ERR_CALLER, EINVAL, "command line", "there is no usual place for an audit log here");
-	err_hint(err, "name its directory: brig audit verify DIR");
-	return -EINVAL;
-}
 
 static bool is_dir(const char *path)
 {
@@ -49,7 +30,7 @@ static int files_find(const struct options *opt, struct verify_files *ret, struc
 	if (opt->operands > 2 || (opt->operands == 2 && !is_dir(opt->operand[1])))
 		return verify_files_named(opt->operand + 1, opt->operands - 1, ret, err);
 	if (opt->operands == 1)
-		r = default_dir(dir, sizeof(dir), err);
+		r = audit_default_dir(dir, sizeof(dir), err);
 	return r < 0 ? r : verify_files_of_dir(opt->operands == 2 ? opt->operand[1] : dir, ret, err);
 }
 
@@ -139,14 +120,19 @@ static int verify(const struct show *s, const struct options *opt, struct err *e
 	return r < 0 ? r : v.broken ? EXIT_BROKEN : 0;
 }
 
+static bool action_is(const struct options *opt, const char *name)
+{
+	return strcmp(opt->operand[0], name) == 0;
+}
+
 static int check(const struct options *opt, struct err *err)
 {
 	char shown[64];
 
-	if (strcmp(opt->operand[0], "verify") != 0) {
+	if (!action_is(opt, "verify") && !action_is(opt, "tail") && !action_is(opt, "export")) {
 		text_quote(shown, sizeof(shown), opt->operand[0]);
 		err_set(err, ERR_CALLER, EINVAL, "command line", "no such action: audit %s", shown);
-		err_hint(err, "there is verify");
+		err_hint(err, "there are tail, export and verify");
 		return -EINVAL;
 	}
 	if (opt->head && (strlen(opt->head) != CHAIN_HEX || strspn(opt->head, "0123456789abcdef") != CHAIN_HEX)) {
@@ -164,7 +150,7 @@ int cmd_audit(const struct options *opt)
 	int r = check(opt, &err);
 
 	if (r == 0)
-		r = verify(&s, opt, &err);
+		r = action_is(opt, "verify") ? verify(&s, opt, &err) : cmd_audit_tail(&s, opt);
 	if (r < 0)
 		r = show_failure(&s, OUTCOME_INVALID_ARGUMENTS, EXIT_USAGE, &err);
 	return show_end(&s, r);

@@ -78,8 +78,22 @@ static const struct option session_options[] = {
 	{ 0 },
 };
 static const struct option audit_options[] = {
+	{ "-n", "N", "tail: the last N records (20)", OPT(lines) },
+	{ "--follow", NULL, "tail: and those to come", OPT(follow) },
+	{ "-f", NULL, "the same", OPT(follow) },
+	{ "--kind", "KIND", "tail, export: of that kind only (begin, end, ...)", OPT(kind) },
+	{ "--tool", "NAME", "of that tool", OPT(tool) },
+	{ "--uid", "UID", "who asked", OPT(uid) },
+	{ "--session", "ID", "in that session", OPT(session) },
+	{ "--call", "ID", "of that call", OPT(call) },
+	{ "--outcome", "WORD", "calls that ended so", OPT(outcome) },
+	{ "--decision", "WORD", "allow, deny or escalate", OPT(decision) },
+	{ "--since", "TIME", "2026-01-02T03:04:05 (UTC) or 90m, 12h, 2d ago", OPT(since) },
+	{ "--until", "TIME", "before that", OPT(until) },
+	{ "--format", "jsonl|csv", "export: as what", OPT(format) },
 	{ "--head", "HASH", "a last hash of an earlier time: its record must be there", OPT(head) },
 	OPT_JSON,
+	OPT_SOCKET,
 	{ 0 },
 };
 static const struct option no_options[] = { { 0 } };
@@ -112,10 +126,11 @@ static const struct verb verbs[] = {
 	{ "drain", "", "take no new calls", drain_options, NULL,
 		"What was accepted goes on. Ctrl-C ends the waiting, not the drain.\nAsked over admin.sock.", "brig drain --wait", 0, 0,
 		cmd_drain },
-	{ "audit", "verify [DIR | FILE ...]", "prove that no record of the audit log is missing or changed", audit_options, " tail ",
-		"Without DIR or FILE: where a brigd of yours keeps it. Exit status 0: sound; 1: broken,\n"
-		"with the first break by file and line.",
-		"brig audit verify /var/lib/brig/audit", 1, OPTIONS_OPERANDS_MAX, cmd_audit },
+	{ "audit", "tail|export|verify [DIR|FILE...]", "show, export or prove the audit log", audit_options, NULL,
+		"tail and export ask the daemon over admin.sock, or read DIR or FILE.\n"
+		"verify proves that no record is missing or changed; without DIR: where a brigd of\n"
+		"yours keeps it. Exit status 0: sound; 1: broken, with the first break by file and line.",
+		"brig audit tail --decision deny --since 2h", 1, OPTIONS_OPERANDS_MAX, cmd_audit },
 	{ "help", "[VERB]", "show what there is, or the help of one verb", no_options, NULL, NULL, "brig help run", 0,
 		1, cmd_help },
 	{ "version", "", "show the version", no_options, NULL, NULL, "brig version", 0, 0, cmd_version },

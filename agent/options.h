@@ -17,6 +17,9 @@
 /* Values of every verb; borrowed from argv. */
 struct options {
 	const char *profile, *args, *socket, *session, *task, *head;
+	const char *kind, *tool, *uid, *call, *outcome, *decision, *since, *until, *lines; /* audit */
+	const char *format;
+	bool follow;
 	bool json, best_effort, effective, help, private, admin, wait, off, stream, state;
 	const char *operand[OPTIONS_OPERANDS_MAX];
 	unsigned operands;

@@ -25,11 +25,17 @@ static size_t cut_at(const char *text, size_t len)
 
 void audit_fill_text(char *field, size_t cap, const char *text)
 {
-	size_t len = strlen(text), keep = cut_at(text, len < cap ? len : cap - sizeof(" [+18446744073709551615 bytes, sha256 0123456789abcdef]"));
+	audit_fill_bytes(field, cap, text, strlen(text));
+}
+
+void audit_fill_bytes(char *field, size_t cap, const char *text, size_t len)
+{
+	size_t keep = len < cap ? len : cut_at(text, cap - sizeof(" [+18446744073709551615 bytes, sha256 0123456789abcdef]"));
 	uint8_t rest[AUDIT_HASH_LEN];
 
 	if (len < cap) {
-		memcpy(field, text, len + 1);
+		memcpy(field, text, len);
+		field[len] = '\0';
 		return;
 	}
 	audit_fill_sha256(text + keep, len - keep, rest);

@@ -48,6 +48,7 @@ void audit_client_health(const struct core *core, struct audit_health *ret);
 void audit_fill_sha256(const void *bytes, size_t len, uint8_t ret[AUDIT_HASH_LEN]);
 /* A text that is cut ends in the length and a hash of what is not there. */
 void audit_fill_text(char *field, size_t cap, const char *text);
+void audit_fill_bytes(char *field, size_t cap, const char *text, size_t len);
 void audit_fill_about(const struct audit_about *about, struct audit_record *ret);
 /* "sha256:<hex>" of the version that is called. */
 void audit_fill_hash(const char *hash, struct audit_record *ret);

@@ -185,6 +185,7 @@ static void print_end(const struct audit_record *r, struct jbuf *b)
 	} figures[] = { { "wall_us", r->wall_us }, { "queue_us", r->queue_us }, { "cpu_us", r->cpu_us },
 			{ "memory_peak_bytes", r->memory_peak_bytes }, { "processes_peak", r->processes_peak } };
 
+	audit_line_text("tool", r->tool, b);
 	audit_line_text("outcome", outcome_name((enum outcome)r->outcome), b);
 	audit_line_text("cause", r->cause, b);
 	jbuf_text(b, ",\"usage\":");

@@ -124,6 +124,8 @@ void keeper_audit_msg(struct keeper *k);
 void keeper_audit_ended(struct keeper *k);
 void keeper_audit_again(struct keeper *k);
 /* Core's end of a new pair to it. EAGAIN: it is being started. */
+/* A file of the log, to read: the oldest whose name is at least that number, or audit.log with 0; before: the youngest of a lower one. -errno. */
+int keeper_audit_look(struct keeper *k, uint64_t number, bool before, uint64_t *ret_number);
 int keeper_audit_pair(struct keeper *k, int *ret_fd, struct err *err);
 /* After core: waits (bounded) until the last line is written. */
 void keeper_audit_finish(struct keeper *k, const char *why);

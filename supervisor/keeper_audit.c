@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -75,6 +76,37 @@ static int before_open(int dir_fd)
 	(void)closedir(dir);
 	errno = ENOENT;
 	return last[0] ? openat(dir_fd, last, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+}
+
+int keeper_audit_look(struct keeper *k, uint64_t number, bool before, uint64_t *ret_number)
+{
+	int own = openat(k->audit_dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = own >= 0 ? fdopendir(own) : NULL;
+	uint64_t best = 0;
+	char name[64] = CHAIN_LOG_NAME;
+	struct dirent *d;
+	struct stat st;
+
+	if (!dir) {
+		fd_close(own);
+		return -errno;
+	}
+	while ((d = readdir(dir))) {
+		uint64_t n = chain_is_old_name(d->d_name) ? strtoull(d->d_name + sizeof("audit-") - 1, NULL, 10) : 0;
+
+		if (n > 0 && (before ? n < number && n > best : n >= number && (best == 0 || n < best)))
+			best = n;
+	}
+	(void)closedir(dir);
+	if (before && best == 0)
+		return -ENOENT;
+	if (best > 0)
+		snprintf(name, sizeof(name), CHAIN_OLD_NAME, (unsigned long long)best);
+	*ret_number = best;
+	_cleanup_close_ int fd = openat(k->audit_dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	return S_ISREG(st.st_mode) ? fd_take(&fd) : -EINVAL;
 }
 
 /* A log, for one writer. -EAGAIN: another has it. */

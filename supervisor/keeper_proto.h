@@ -21,6 +21,9 @@
  *   READY                            core serves its sockets
  *   ALIVE                            every CORE_ALIVE_MS; a core that is silent for CORE_HUNG_MS is killed and replaced
  *   AUDIT                            -> fd: core's end of a new pair to the audit process; EAGAIN: ask again, it is being started
+ *   AUDIT_LOOK    number             -> fd, number: a file of the audit log, to read: the one that by its name holds that record,
+ *                                    else the one that grows (number 0)
+ *   AUDIT_BEFORE  number             -> the same of the one before it; ENOENT: there is none
  *   RELOAD                           the keeper reads configuration and profiles again -> fd: sealed, load.h
  *   RELOAD_DONE, RELOAD_REFUSED      core works with what RELOAD gave it, and so will the next core; or does not
  */
@@ -52,6 +55,8 @@ enum keeper_kind {
 	KP_RELOAD_DONE,
 	KP_RELOAD_REFUSED,
 	KP_CGROUP_PROVE,
+	KP_AUDIT_LOOK,
+	KP_AUDIT_BEFORE,
 	KP_STORE,
 };
 
@@ -65,6 +70,7 @@ struct keeper_msg {
 	uint32_t gen;  /* ZYGOTE_*: generation, chosen by core, only grows; CGROUP_NEW: whose jail the group is for */
 	uint32_t slot; /* CGROUP_*: 0..LIMIT_SLOTS-1 */
 	struct cgroup_limits limits; /* CGROUP_NEW */
+	uint64_t number; /* AUDIT_LOOK, AUDIT_BEFORE: of a record */
 };
 
 struct keeper_reply {
@@ -74,6 +80,7 @@ struct keeper_reply {
 	uint32_t cgroup_kind;    /* CGROUP_NEW: enum cgroup_kind */
 	uint32_t controllers;    /* CGROUP_NEW: enum cgroup_controller bits that hold */
 	uint64_t groups;         /* CGROUP_NEW */
+	uint64_t number;         /* AUDIT_LOOK, AUDIT_BEFORE */
 	struct cgroup_usage usage; /* CGROUP_READ, CGROUP_DEL */
 	struct cgroup_view view;   /* CGROUP_BEGIN */
 	int32_t pid;             /* ZYGOTE_START, AUDIT: of that process; only for people to look at */

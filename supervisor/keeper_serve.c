@@ -240,6 +240,28 @@ static int on_audit(struct keeper *k, struct request *q)
 	return k->audit_dir < 0 ? BROKEN : keeper_audit_pair(k, q->ret_fd, q->err);
 }
 
+/* Core may read what admin.sock may be told of. It gets a descriptor that cannot write, and learns no other name. */
+static int audit_lend(struct keeper *k, struct request *q, bool before)
+{
+	if (k->audit_dir < 0)
+		return BROKEN;
+	int fd = keeper_audit_look(k, q->msg->number, before, &q->reply->number);
+	if (fd < 0)
+		return err_set(q->err, ERR_HOST, -fd, "audit", before && fd == -ENOENT ? "no older file" : "the audit log");
+	*q->ret_fd = fd;
+	return 0;
+}
+
+static int on_audit_look(struct keeper *k, struct request *q)
+{
+	return audit_lend(k, q, false);
+}
+
+static int on_audit_before(struct keeper *k, struct request *q)
+{
+	return audit_lend(k, q, true);
+}
+
 static int on_reload(struct keeper *k, struct request *q)
 {
 	int fd = keeper_reload_read(k);
@@ -297,6 +319,8 @@ static const struct handler {
 	[KP_READY] = { on_ready, 0, 0, NEEDS_NOTHING, true },
 	[KP_ALIVE] = { on_alive, 0, 0, NEEDS_NOTHING, true },
 	[KP_AUDIT] = { on_audit, 0, 1, NEEDS_NOTHING, true },
+	[KP_AUDIT_LOOK] = { on_audit_look, 0, 1, NEEDS_NOTHING, true },
+	[KP_AUDIT_BEFORE] = { on_audit_before, 0, 1, NEEDS_NOTHING, true },
 	[KP_RELOAD] = { on_reload, 0, 1, NEEDS_NOTHING, true },
 	[KP_RELOAD_DONE] = { on_reload_done, 0, 0, NEEDS_NOTHING, true },
 	[KP_STORE] = { on_store, 0, 0, NEEDS_NOTHING, false },

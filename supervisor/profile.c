@@ -253,6 +253,11 @@ const char *profile_origin(const struct profile *profile, const char *key)
 	return node ? origin_of(&profile->origins, node)->brief : NULL;
 }
 
+bool profile_audit_values(const struct profile *profile)
+{
+	return profile->audit_values;
+}
+
 unsigned profile_warm(const struct profile *profile)
 {
 	return profile->warm < profile->max ? profile->warm : profile->max;

@@ -9,6 +9,7 @@
 #include "jail/base/err.h"
 #include "jail/spec.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct profile_store; /* NAME -> text of every NAME.json (and *.py preludes) in the profile directory and in its folder of tiers */
@@ -46,6 +47,7 @@ const char *profile_digest(const struct profile *profile);
 const char *profile_origin(const struct profile *profile, const char *key);
 unsigned profile_warm(const struct profile *profile); /* pool.warm */
 unsigned profile_max(const struct profile *profile);  /* pool.max */
+bool profile_audit_values(const struct profile *profile); /* the audit log gets arguments, not only their hash */
 
 /* The profile with every merged value and its origin, as malloc'd text (brig profile show --effective). */
 char *profile_print(const struct profile *profile);

@@ -35,6 +35,7 @@ struct profile {
 	struct jail_spec *spec;
 	char filter_digest[80], digest[80];
 	unsigned warm, max;
+	bool audit_values;
 	unsigned taken[4]; /* narrow.c, by enum permission: 1 + the origin of its being taken; 0: it was not */
 };
 

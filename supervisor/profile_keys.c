@@ -69,6 +69,9 @@ static const struct profile_key keys[] = {
 
 	{ .path = "require", .kind = KEY_REQUIRE },
 
+	{ .path = "audit", .kind = KEY_SECTION },
+	{ .path = "audit.args", .kind = KEY_CHOICE, .choices = "hash|values" },
+
 	{ .path = "pool", .kind = KEY_SECTION },
 	{ .path = "pool.warm", .kind = KEY_COUNT, .max = 1024, .why_max = "each is a process" },
 	{ .path = "pool.max", .kind = KEY_COUNT, .min = 1, .max = 1024, .why_min = "\"pool.warm\": 0 keeps none ready",

@@ -41,7 +41,7 @@ static const cJSON *granted(const struct profile *p, const char *group)
 static int check_complete(const struct profile *p, struct err *err)
 {
 	static const char *const may_lack[] = { "why", "extends", "python.prelude", "python.preload", "files.mounts",
-						"require", "name" };
+						"require", "name", "audit.args" };
 	const struct profile_key *key;
 
 	for (size_t i = 0; (key = profile_key_at(i)); i++) {
@@ -94,6 +94,7 @@ static void fill_numbers(struct profile *p)
 		narrow = (uint32_t)value;
 		memcpy(to, key->width == sizeof(value) ? (void *)&value : (void *)&narrow, key->width);
 	}
+	p->audit_values = word_is(tree_at(p->tree, "audit.args"), "values");
 	p->max = (unsigned)tree_at(p->tree, "pool.max")->valuedouble;
 	p->warm = (unsigned)tree_at(p->tree, "pool.warm")->valuedouble;
 	if (p->max > LIMIT_SLOTS)

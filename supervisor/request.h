@@ -68,7 +68,7 @@ struct method {
 	const struct param *params;
 	bool admin; /* not over agent.sock */
 };
-extern const struct method methods_admin[], methods_call[], methods_profile[], methods_session[], methods_status[];
+extern const struct method methods_admin[], methods_audit[], methods_call[], methods_profile[], methods_session[], methods_status[];
 
 void request_refuse(const struct request *rq, int code, const struct err *err);
 void request_refuse_params(const struct request *rq, const char *what);

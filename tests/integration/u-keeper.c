@@ -108,7 +108,7 @@ static int ask(const struct keeper_msg *msg, int fd, struct keeper_reply *reply,
 
 static int ask_slot(uint32_t kind, uint32_t slot, int fd, struct keeper_reply *reply)
 {
-	return ask(&(struct keeper_msg){ KEEPER_MAGIC, kind, 0, slot, { 64u << 20, 16, 100 } }, fd, reply, NULL);
+	return ask(&(struct keeper_msg){ KEEPER_MAGIC, kind, 0, slot, { 64u << 20, 16, 100 }, 0 }, fd, reply, NULL);
 }
 
 /* BEGIN hands out what a core needs to read by itself, and no more than it says. */
@@ -217,7 +217,7 @@ static int plan_refusals(void)
 {
 	struct keeper_reply reply;
 	_cleanup_close_ int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	struct keeper_msg tiny = { KEEPER_MAGIC, KP_CGROUP_NEW, 0, 1, { 4096, 16, 100 } };
+	struct keeper_msg tiny = { KEEPER_MAGIC, KP_CGROUP_NEW, 0, 1, { 4096, 16, 100 }, 0 };
 
 	MUST(ask_slot(KP_CGROUP_READ, 0, -1, &reply) == 1 && reply.err == ENOENT);
 	MUST(ask_slot(KP_CGROUP_DEL, LIMIT_SLOTS - 1, -1, &reply) == 1 && reply.err == ENOENT);
@@ -249,7 +249,7 @@ static int plan_sleep(void)
 /* Sends one message that must be the keeper's last. */
 static int plan_bad(enum plan plan)
 {
-	struct keeper_msg msg = { KEEPER_MAGIC, KP_CGROUP_NEW, 0, 0, { 64u << 20, 16, 100 } };
+	struct keeper_msg msg = { KEEPER_MAGIC, KP_CGROUP_NEW, 0, 0, { 64u << 20, 16, 100 }, 0 };
 	struct keeper_reply reply;
 	_cleanup_close_ int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	_cleanup_close_ int spec = spec_make(plan != PLAN_BAD_SPEC);
