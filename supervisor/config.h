@@ -29,6 +29,12 @@ struct config_socket {
 	bool any_uid; /* "*" */
 };
 
+/* Users without a socket: who is trusted more. */
+struct config_uids {
+	uint32_t uid[CONFIG_UIDS_MAX];
+	uint32_t count;
+};
+
 struct config_names {
 	char name[CONFIG_PROFILES_MAX][SPEC_NAME_MAX];
 	uint32_t count;
@@ -67,6 +73,12 @@ struct config {
 	bool allow_best_effort;         /* agent.sock may ask for it */
 
 	uint32_t sessions_per_uid, session_idle_ms, session_life_ms;
+
+	bool allow_tool_creation;       /* agents may create and replace tools */
+	uint32_t max_custom_tools;      /* that there are at one time */
+	uint32_t max_rebuilds;          /* changes of the set of tools by agents, in the life of a supervisor */
+	struct config_uids trust_elevated, trust_admin; /* of who comes over agent.sock; nobody else raises trust */
+	uint32_t approval_ms, approvals_per_uid;        /* a question is open so long; so many of one uid */
 
 	bool audit;                     /* false only in a private supervisor */
 	uint64_t audit_rotate_bytes;

@@ -14,6 +14,7 @@ enum config_kind {
 	CONFIG_GROUP,
 	CONFIG_MODE,     /* octal, at most `max` */
 	CONFIG_USERS,    /* struct config_socket; "*" where max is 1 */
+	CONFIG_UIDS,     /* struct config_uids */
 	CONFIG_COUNT,
 	CONFIG_BYTES,    /* uint64_t; COUNT and TIME are uint32_t */
 	CONFIG_TIME,

@@ -1,5 +1,6 @@
 #include "supervisor/core.h"
 
+#include "supervisor/approvals.h"
 #include "supervisor/audit_client.h"
 #include "supervisor/call.h"
 #include "supervisor/core_filter.h"
@@ -7,6 +8,7 @@
 #include "supervisor/doctor.h"
 #include "supervisor/drain.h"
 #include "supervisor/drop.h"
+#include "supervisor/gate_memory.h"
 #include "supervisor/jail.h"
 #include "supervisor/keeper_client.h"
 #include "supervisor/load.h"
@@ -101,6 +103,8 @@ static void free_all(struct core *core)
 	while ((z = LIST_FIRST(&core->zygotes)))
 		zygote_free(z);
 	core_life_close(core);
+	approvals_close(core);
+	gate_memory_free_all(core);
 	drain_answer(core);
 	session_free_all(core);
 	server_close(core);
