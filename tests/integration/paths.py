@@ -233,7 +233,6 @@ def run():
     os.close(os.open('/workspace/mine', os.O_CREAT | os.O_WRONLY, 0o644))
     attempt('set-uid by chmod', lambda: os.chmod('/workspace/mine', 0o4755))
     attempt('set-uid by open', lambda: os.open('/workspace/mine2', os.O_CREAT | os.O_WRONLY, 0o4755))
-    attempt('set-gid directory', lambda: os.mkdir('/workspace/d', 0o2777))
     attempt('device', lambda: os.mknod('/workspace/dev', 0o20666, os.makedev(1, 1)))
     attempt('hard link out', lambda: os.link('/etc/passwd', '/workspace/l'))
     attempt('capability', lambda: os.setxattr('/workspace/mine', 'security.capability', b'\\x01' * 20))
