@@ -191,7 +191,7 @@ static void ask_policy(const struct gate_ask *ask, const char *name, const char 
 		.labels = s ? s->labels : NULL,
 		.uid = ask->uid,
 		.trust = gate_trust(ask->core, ask->authority, ask->uid),
-		.workspace = ask->core->boot->config.workspace[0] ? ask->core->boot->config.workspace : NULL,
+		.workspace = ask->core->boot->config.workspace[0] ? PROFILE_WORKSPACE : NULL,
 		.now_ms = approvals_now_ms(),
 		.rate = rate_of,
 		.rate_arg = &rate,
