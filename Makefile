@@ -55,7 +55,7 @@ ZYGOTE_MAIN := jail/zygote_main.c
 BASE_SRC := $(addprefix jail/base/,$(addsuffix .c, \
 	err fd names))
 WIRE_SRC := $(addprefix supervisor/wire/,$(addsuffix .c, \
-	chain hmac jbuf json json_find json_string record utf8))
+	chain hmac jbuf json json_find json_string record tape utf8))
 AGENT_SRC := $(addprefix agent/,$(addsuffix .c, \
 	audit_source audit_verify cmd_audit cmd_audit_tail \
 	args cmd_approvals cmd_relay cmd_call \
@@ -86,7 +86,7 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	methods_tool_state missing narrow narrow_tool tool_watch \
 	audit_look methods_audit \
 	events methods_tool registry tool_answer tool_check tool_create tool_formats \
-	schema_standin \
+	pattern pattern_ecma schema schema_check schema_children schema_keys schema_say schema_value schema_words \
 	jail_setup keeper_client methods receipt trial verdict zygote))
 # What describes a jail and names its stages; of the jail's files the supervisor takes only these.
 SPEC_SRC := jail/spec.c jail/stage.c
