@@ -48,21 +48,25 @@ ALLL = $(LHARD) $(SAN) $(LDFLAGS)
 # not be in it. Each program is its main file, its own objects, and these libraries.
 BRIG_MAIN := agent/main.c
 BRIGD_MAIN := supervisor/main.c
+RELAY_MAIN := agent/relay_main.c
 ZYGOTE_MAIN := jail/zygote_main.c
 
 # Nothing is linked for lying in a directory: who adds a file says here which program it belongs to.
 BASE_SRC := $(addprefix jail/base/,$(addsuffix .c, \
 	err fd names))
 WIRE_SRC := $(addprefix supervisor/wire/,$(addsuffix .c, \
-	chain jbuf json json_find json_string record utf8))
+	chain hmac jbuf json json_find json_string record utf8))
 AGENT_SRC := $(addprefix agent/,$(addsuffix .c, \
 	audit_source audit_verify cmd_audit cmd_audit_tail \
-	args cmd_approvals cmd_call \
+	args cmd_approvals cmd_relay cmd_call \
 	call cmd_admin cmd_cancel cmd_doctor cmd_list cmd_metrics cmd_profile cmd_run cmd_status connect file nearest options private question \
-	cmd_policy \
+	cmd_policy cmd_why \
 	cmd_session doctor_processes follow \
-	cmd_tool tool_folder tool_make \
+	cmd_tool cmd_tool_state tool_folder tool_make \
 	rpc show stop table text))
+# brig-relay: HTTP, and of brig what asks a daemon.
+RELAY_SRC := $(RELAY_MAIN) $(addprefix agent/,$(addsuffix .c, \
+	relay relay_post relay_serve call connect file nearest options private rpc show stop text))
 # The keeper's, with privilege, come first; then what core parses and decides with.
 SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	keeper keeper_audit keeper_caps keeper_child keeper_core keeper_loop keeper_reload keeper_serve listener load load_pack load_policy notify cmdline dirs \
@@ -78,8 +82,8 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	audit audit_about audit_client audit_fill audit_line audit_log audit_scan audit_seal audit_take drop \
 	session session_call methods_session approvals approvals_decide approvals_wait methods_approval gate gate_memory \
 	keeper_mounts keeper_store store store_approval store_core store_files store_tool tool \
-	decimal glob methods_policy policy policy_args policy_cases policy_keys policy_lint policy_match policy_path \
-	narrow narrow_tool \
+	decimal glob methods_policy policy policy_args policy_cases policy_keys policy_lint policy_match policy_path methods_why why \
+	methods_tool_state missing narrow narrow_tool tool_watch \
 	audit_look methods_audit \
 	events methods_tool registry tool_answer tool_check tool_create tool_formats \
 	schema_standin \
@@ -96,25 +100,28 @@ BRIG_SRC := $(BRIG_MAIN) $(AGENT_SRC) $(WIRE_SRC) $(BASE_SRC)
 BRIGD_SRC := $(BRIGD_MAIN) $(SUPERVISOR_SRC) $(WIRE_SRC) $(BASE_SRC) $(SPEC_SRC)
 # The zygote reports by zygote_fail() and die_at(): it has no use for struct err.
 ZYGOTE_SRC := $(ZYGOTE_MAIN) $(JAIL_SRC) $(SPEC_SRC) $(filter-out %/err.c,$(BASE_SRC))
-STRAY := $(filter-out $(BRIG_SRC) $(BRIGD_SRC) $(ZYGOTE_SRC),$(wildcard agent/*.c jail/*.c jail/base/*.c supervisor/*.c supervisor/wire/*.c))
+STRAY := $(filter-out $(BRIG_SRC) $(RELAY_SRC) $(BRIGD_SRC) $(ZYGOTE_SRC),$(wildcard agent/*.c jail/*.c jail/base/*.c supervisor/*.c supervisor/wire/*.c))
 $(if $(STRAY),$(error in no program's list above: $(STRAY)))
 
 BRIG_PKG := libmd
+RELAY_PKG := libmd libevent_core libevent_extra libcurl
 BRIGD_PKG := libcjson libseccomp libcap libevent_core libmd sqlite3 libpcre2-8
 ZYGOTE_PKG := python3-embed libcap libnl-route-3.0 libnl-3.0
 TEST_PKG := cmocka $(sort $(BRIG_PKG) $(BRIGD_PKG) $(ZYGOTE_PKG))
 
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
-PROGRAMS := $(B)/brig $(B)/brigd $(B)/brig-zygote
+PROGRAMS := $(B)/brig $(B)/brig-relay $(B)/brigd $(B)/brig-zygote
 PRELUDE_OBJ := $(B)/obj/prelude.o
 
 .PHONY: all
 all: $(PROGRAMS) ## build brig, brigd and brig-zygote into build/
 
 $(B)/brig: $(call obj,$(BRIG_SRC))
+$(B)/brig-relay: $(call obj,$(RELAY_SRC) $(WIRE_SRC) $(BASE_SRC))
 $(B)/brigd: $(call obj,$(BRIGD_SRC))
 $(B)/brig-zygote: $(call obj,$(ZYGOTE_SRC)) $(PRELUDE_OBJ)
 $(B)/brig: LINK_PKG := $(BRIG_PKG)
+$(B)/brig-relay: LINK_PKG := $(RELAY_PKG)
 $(B)/brigd: LINK_PKG := $(BRIGD_PKG)
 $(B)/brig-zygote: LINK_PKG := $(ZYGOTE_PKG)
 
@@ -134,6 +141,7 @@ $(B)/obj/jail/%.o: OBJ_PKG = python3-embed libnl-route-3.0 libcap
 $(B)/obj/jail/base/%.o: OBJ_PKG =
 $(B)/obj/supervisor/%.o: OBJ_PKG = libcjson libseccomp libcap libevent_core sqlite3 libpcre2-8
 $(B)/obj/agent/%.o: OBJ_PKG =
+$(B)/obj/agent/relay%.o: OBJ_PKG = libevent_core libevent_extra libcurl
 # "@stdlib" of a profile is the library of the very Python that the zygote is linked with.
 $(B)/obj/supervisor/profile_mounts.o: DEFS = -DBRIG_PYTHON_VERSION='"$(shell $(PKG) --modversion python3-embed)"'
 $(B)/obj/tests/%.o: OBJ_PKG = $(TEST_PKG)

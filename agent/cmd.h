@@ -6,11 +6,13 @@
 #include "jail/base/version.h"
 
 int cmd_audit(const struct options *opt);
+int cmd_relay(const struct options *opt);
 int cmd_approvals(const struct options *opt);
 int cmd_approve(const struct options *opt);
 int cmd_deny(const struct options *opt);
 int cmd_call(const struct options *opt);
 int cmd_run(const struct options *opt);
+int cmd_why(const struct options *opt);
 int cmd_policy(const struct options *opt);
 int cmd_profile(const struct options *opt);
 int cmd_tool(const struct options *opt);

@@ -278,6 +278,9 @@ static const struct action {
 	{ "list", do_list, 1, 1, NULL },
 	{ "show", do_show, 2, 2, "a tool, as 'brig tool list' shows them" },
 	{ "remove", do_remove, 2, 2, "a tool, as 'brig tool list' shows them" },
+	{ "promote", tool_state_change, 2, 2, "a tool, as 'brig tool list' shows them" },
+	{ "quarantine", tool_state_change, 2, 2, "a tool, as 'brig tool list' shows them" },
+	{ "restore", tool_state_change, 2, 2, "a tool, as 'brig tool list' shows them" },
 	{ "export", tool_export, 2, 3, "a tool and a folder, or --all and a folder" },
 	{ "import", tool_import, 2, 2, "a folder that 'brig tool export' made" },
 };

@@ -2,7 +2,6 @@
 #include "supervisor/approvals.h"
 
 #include "supervisor/audit_client.h"
-#include "supervisor/metrics.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -63,10 +62,10 @@ static int record(struct core *core, const struct approval *a, const struct deci
 {
 	char text[AUDIT_TEXT_MAX];
 
-	snprintf(text, sizeof(text), "%s %s%s%.100s", d->by, outcome, d->reason && d->reason[0] ? ": " : "", d->reason ?: "");
+	snprintf(text, sizeof(text), "%s %s", d->by, outcome);
 	int r = audit_note_about(core, AUDIT_APPROVAL_DECIDE, d->uid, d->pid,
 				 &(struct audit_about){ .session = a->session, .tool = a->tool, .hash = a->tool_hash, .approval = a->id, .rule = a->rule,
-							.args = a->args, .args_len = strlen(a->args), .decided = true,
+							.args = a->args, .args_len = strlen(a->args), .reason = d->reason, .decided = true,
 							.decision = d->approve ? AUDIT_ALLOW : AUDIT_DENY, .text = text });
 
 	if (r == 0)
@@ -101,7 +100,7 @@ static int decide(struct core *core, struct store *store, const struct approval 
 		return stale(state, err);
 	}
 	if (r == 0)
-		metrics_approval(core, approval_state_name(state));
+		approvals_tell(core, a->id, a->tool, a->uid, approval_state_name(state));
 	return r;
 }
 

@@ -80,6 +80,8 @@ struct config {
 	struct config_uids trust_elevated, trust_admin; /* of who comes over agent.sock; nobody else raises trust */
 	uint32_t approval_ms, approvals_per_uid;        /* a question is open so long; so many of one uid */
 
+	uint32_t quarantine_after;      /* calls that the kernel stopped for a denied action; 0: never */
+
 	bool audit;                     /* false only in a private supervisor */
 	uint64_t audit_rotate_bytes;
 	uint32_t audit_sync_ms;         /* fdatasync at least so often; 0: before each acknowledgement */

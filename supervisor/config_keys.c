@@ -70,6 +70,8 @@ const struct config_key config_keys[] = {
 	{ "approval_time", CONFIG_TIME, AT(approval_ms), 1000, DAY, NULL, false },
 	{ "approvals_per_uid", CONFIG_COUNT, AT(approvals_per_uid), 1, APPROVALS_MAX, NULL, false },
 
+	{ "quarantine_after", CONFIG_COUNT, AT(quarantine_after), 0, 1000000, NULL, false },
+
 	{ "audit_rotate", CONFIG_BYTES, AT(audit_rotate_bytes), 64ull << 10, 64ull << 30, NULL, true },
 	{ "audit_sync", CONFIG_TIME, AT(audit_sync_ms), 0, 60000, NULL, true },
 
