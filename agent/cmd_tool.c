@@ -217,6 +217,7 @@ static void shown_show(const struct show *s, const struct call *c, const struct 
 	time_show(s->out, answer_number(c, "tool.created_ms"));
 	fprintf(s->out, " by uid %.0f\n", answer_number(c, "tool.uid"));
 	block_show(s->out, c, "hash:         ", "tool.hash");
+	raw_show(s->out, c, "observed:     ", "observed");
 	block_show(s->out, c, "description:  ", "tool.description");
 	raw_show(s->out, c, "parameters:   ", "tool.parameters");
 	block_show(s->out, c, "\n", "tool.body");

@@ -137,6 +137,19 @@ static const struct option audit_options[] = {
 	OPT_SOCKET,
 	{ 0 },
 };
+static const struct option why_options[] = {
+	{ "--args", "JSON|@FILE|-", "of the call of TOOL", OPT(args) },
+	{ "--path", "PATH", "what the tool finds there", OPT(path) },
+	{ "--host", "NAME", "whether a way leads there", OPT(host) },
+	{ "--syscall", "NAME", "what the filter answers", OPT(syscall) },
+	{ "--profile", "NAME|FILE", "of that profile, not of TOOL", OPT(profile) },
+	{ "--session", "ID", "as a call of that session", OPT(session) },
+	{ "--admin", NULL, "over admin.sock, with the operator's trust", OPT(admin) },
+	OPT_JSON,
+	OPT_SOCKET,
+	OPT_PRIVATE,
+	{ 0 },
+};
 static const struct option policy_options[] = {
 	{ "--policy", "FILE", "test: the rules to try; more files after CASES.json", OPT(policy) },
 	{ "--admin", NULL, "over admin.sock: the rules that the daemon has", OPT(admin) },
@@ -192,6 +205,10 @@ static const struct verb verbs[] = {
 		"Several files make one policy. Without any: the one that ships with Brig.\n"
 		"Exit status 0: good, and all verdicts as expected; 1: not so.",
 		"brig policy test cases.json --policy policy.json", 1, OPTIONS_OPERANDS_MAX, cmd_policy },
+	{ "why", "[TOOL]", "tell the verdict, the rule and the layer, and run nothing", why_options, NULL,
+		"For a call of TOOL, or for a path, a host or a system call: of TOOL as it would run\n"
+		"now, or of a profile. Exit status 0: allowed; 4: not; 3: the arguments do not fit.",
+		"brig why write_file --args '{\"path\": \"../x\"}'", 0, 1, cmd_why },
 	{ "doctor", "", "say what this host can enforce, layer by layer", doctor_options, " --attack ",
 		"Exit status 0: calls run; 6: a call would be refused.", "brig doctor", 0, 0, cmd_doctor },
 	{ "tool", "create|list|show|remove|promote|...", "the tools that agents wrote", tool_options, NULL,
@@ -235,7 +252,6 @@ static const char *const later_verbs[] = {
 	"serve",
 	"console",
 	"agent",
-	"why",
 };
 
 static const struct verb *verb_find(const char *name)

@@ -21,6 +21,7 @@ struct options {
 	const char *kind, *tool, *uid, *call, *outcome, *decision, *since, *until, *lines; /* audit */
 	const char *format;
 	const char *policy;
+	const char *path, *host, *syscall; /* why */
 	const char *uses, *how_long, *reason; /* approve, deny */
 	const char *name, *description, *parameters, *permissions, *body, *version, *to, *hash; /* tool */
 	bool follow, all, mine, replace;

@@ -128,17 +128,9 @@ static bool tool_stopped(const struct gate_ask *ask, struct gate *g)
 	return true;
 }
 
-/* NEEDSWORK: until schema.c is there, nothing is proven. */
-#pragma weak schema_compile
-#pragma weak schema_check
-#pragma weak schema_free
-
 static int args_prove(const struct gate_ask *ask, struct gate *g, struct err *err)
 {
 	struct schema *schema;
-
-	if (!schema_compile)
-		return 0;
 	int r = schema_compile(g->tool->parameters, strlen(g->tool->parameters), &schema, err);
 
 	if (r < 0)

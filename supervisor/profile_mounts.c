@@ -78,6 +78,7 @@ static int add(struct mounts *m, const char *from, const char *to, uint32_t flag
 	memcpy(mount->from, from, strlen(from) + 1);
 	memcpy(mount->to, to, strlen(to) + 1);
 	mount->flags = flags;
+	m->profile->mount_origin[spec->mount_count] = m->item->valueint;
 	spec->mount_count++;
 	return 0;
 }

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 
-from libbrig import BRIG, FACTOR, REPO, Daemon, Suite
+from libbrig import BRIG, FACTOR, REPO, Daemon, Suite, Supervisor
 
 t = Suite()
 RULES = t.dir + '/rules'
@@ -61,6 +61,7 @@ def run():
 '''
 SLEEP = 'import time\ndef run(s):\n    time.sleep(s)\n    return "awake"\n'
 ATTACK = 'import ctypes\ndef run(attack):\n    if attack:\n        ctypes.CDLL(None).syscall(101, 0, 0, 0, 0)\n    return "calm"\n'
+ATTACK_2 = ATTACK.replace('calm', 'quiet')
 
 
 def schema(**props):
@@ -68,7 +69,7 @@ def schema(**props):
 
 
 STRING, NUMBER, BOOL = {'type': 'string'}, {'type': 'number'}, {'type': 'boolean'}
-OF = {FORK: schema(how=STRING), FILE: schema(how=STRING, path=STRING), FILE_2: schema(how=STRING, path=STRING), NET: schema(), SLEEP: schema(s=NUMBER), ATTACK: schema(attack=BOOL)}
+OF = {FORK: schema(how=STRING), FILE: schema(how=STRING, path=STRING), FILE_2: schema(how=STRING, path=STRING), NET: schema(), SLEEP: schema(s=NUMBER), ATTACK: schema(attack=BOOL), ATTACK_2: schema(attack=BOOL)}
 RW = {'filesystem': True, 'write': True, 'scope': 'read-write'}
 
 
@@ -88,10 +89,10 @@ class Host:
         self.daemon = Daemon(('--config', conf), state=state, stderr=subprocess.DEVNULL)
         self.agent, self.admin = self.daemon.client(), self.daemon.client('admin')
 
-    def create(self, name, body, profile='python', permissions=None, **more):
+    def create(self, name, body, profile='python', permissions=None, quiet=False, **more):
         r = self.agent.call('tool.create', {'name': name, 'description': 'a test', 'parameters': OF[body], 'body': body, 'profile': profile,
                                             **({} if permissions is None else {'permissions': permissions}), **more})
-        if 'hash' not in r:
+        if 'hash' not in r and not quiet:
             t.check('%s is created' % name, False, r)
         return r
 
@@ -278,6 +279,10 @@ def evidence(h):
     words = json.dumps(r['cause'])
     t.check('then no call of it runs; count, call and system call are told', r['outcome'] == 'denied' and 'receipt' not in r and
             last['call_id'] in words and 'ptrace' in words and 'stopped 2' in words and 'restore' in words, r)
+    r = h.create('attacker', ATTACK_2, permissions={}, replace=True, quiet=True)
+    t.check('its author may not replace it', r['outcome'] == 'denied' and 'quarantine' in json.dumps(r), r)
+    r = h.agent.call('tool.remove', {'name': 'attacker'})
+    t.check('nor remove it', r['outcome'] == 'denied' and 'quarantine' in json.dumps(r), r)
     t.check('of it alone', ok(h.call('attacker_2', attack=False), 'calm'))
     seen = h.tool('attacker').get('observed', {})
     t.check('tool.get tells what was seen', seen.get('calls') == 4 and seen.get('outcomes') == {'ok': 1, 'syscall_denied': 2, 'denied': 1}, seen)
@@ -305,6 +310,28 @@ def observed(h):
     h.call('children', how='fork')
     seen = h.tool('children')['observed']
     t.check('and not what was', seen['unused'] == [], seen)
+
+
+def private():
+    """Two private supervisors on one registry: what one puts into quarantine the other does not run. Nobody there can promote."""
+    env = {'BRIG_STATE': t.dir + '/p'}
+    os.mkdir(env['BRIG_STATE'])
+    a, b = Supervisor(env=env), Supervisor(env=env)
+    r = a.call('tool.create', {'name': 'attacker', 'description': 'a test', 'parameters': OF[ATTACK], 'body': ATTACK, 'profile': 'python',
+                               'permissions': {}})
+    t.check('private: a tool is made', r.get('state') == 'draft', r)
+
+    def call(c, attack):
+        return c.call('call', {'name': 'attacker', 'args': {'attack': attack}})
+    got = [call(c, True).get('outcome') for c in (a, b, a)]
+    t.check('private: the calls of both are counted', got == ['syscall_denied'] * 3, got)
+    r = [call(a, False), call(b, False)]
+    t.check('private: then neither runs it', all(x['outcome'] == 'denied' and 'stopped 3' in json.dumps(x) for x in r), r)
+    r = a.call('tool.restore', {'name': 'attacker'})
+    t.check('private: who asks may not give it back', r.get('error', {}).get('code') == AUTHORITY, r)
+    r = b.call('tool.remove', {'name': 'attacker'})
+    t.check('private: its owner can remove it, for there is no operator to ask', r.get('outcome') == 'ok', r)
+    t.check('private: both end well', [a.close(), b.close()] == [0, 0])
 
 
 def recorded(state):
@@ -340,6 +367,7 @@ def main():
     after_restart(h, last)
     h.close()
     recorded(state)
+    private()
     return t.finish()
 
 
