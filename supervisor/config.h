@@ -19,6 +19,7 @@
 #define CONFIG_PROFILES_MAX 32
 /* sun_path of unix(7) without the ".new" that a socket has until it listens; its NUL included. */
 #define CONFIG_SOCKET_MAX 104
+#define CONFIG_URL_MAX 1024
 
 struct config_socket {
 	char path[CONFIG_SOCKET_MAX];
@@ -67,6 +68,10 @@ struct config {
 	bool allow_best_effort;         /* agent.sock may ask for it */
 
 	uint32_t sessions_per_uid, session_idle_ms, session_life_ms;
+
+	/* Carried by the courier (courier_proto.h); "": none. */
+	char approval_webhook[CONFIG_URL_MAX];
+	char approval_webhook_key[PATH_MAX]; /* a file: what its messages and the answers to them are signed with */
 
 	bool audit;                     /* false only in a private supervisor */
 	uint64_t audit_rotate_bytes;

@@ -59,6 +59,9 @@ const struct config_key config_keys[] = {
 	{ "session_idle", CONFIG_TIME, AT(session_idle_ms), 1000, DAY, NULL, false },
 	{ "session_life", CONFIG_TIME, AT(session_life_ms), 1000, 7 * DAY, NULL, false },
 
+	{ "approval_webhook", CONFIG_URL, AT(approval_webhook), 0, 0, NULL, true },
+	{ "approval_webhook_key", CONFIG_FILE, AT(approval_webhook_key), 0, 0, NULL, true },
+
 	{ "audit_rotate", CONFIG_BYTES, AT(audit_rotate_bytes), 64ull << 10, 64ull << 30, NULL, true },
 	{ "audit_sync", CONFIG_TIME, AT(audit_sync_ms), 0, 60000, NULL, true },
 

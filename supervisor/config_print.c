@@ -39,6 +39,8 @@ static void print_value(FILE *out, const struct config_key *key, const void *fie
 	switch (key->kind) {
 	case CONFIG_DIR:
 	case CONFIG_FILES:
+	case CONFIG_FILE:
+	case CONFIG_URL:
 	case CONFIG_PROFILE: fputs(field, out); break;
 	case CONFIG_SOCKET: fputs(strrchr(field, '/') ? strrchr(field, '/') + 1 : (const char *)field, out); break;
 	case CONFIG_USER:
@@ -63,6 +65,8 @@ static bool is_empty(const struct config_key *key, const void *field)
 	case CONFIG_USERS: return !s->any_uid && s->uid_count == 0;
 	case CONFIG_PROFILES: return !n->any && n->count == 0;
 	case CONFIG_DIR:
+	case CONFIG_FILE:
+	case CONFIG_URL:
 	case CONFIG_FILES: return *(const char *)field == '\0';
 	default: return false;
 	}
