@@ -70,6 +70,7 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	profile_mounts profile_print profile_seccomp profile_spec profile_store profile_text profile_value syscall_args syscall_groups \
 	answer call call_read call_start capture client client_io fair stream \
 	config config_check config_keys config_parse config_print config_value nearest units \
+	courier_client signature webhook \
 	core core_life core_reload core_seal \
 	request peers sched server drain methods_admin methods_call methods_profile methods_status doctor doctor_host jail pool pool_generation pool_refill pool_plan pool_stats \
 	call_log core_filter log log_line metrics metrics_print prom status_report \
