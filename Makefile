@@ -58,8 +58,11 @@ WIRE_SRC := $(addprefix supervisor/wire/,$(addsuffix .c, \
 	chain jbuf json json_find json_string record utf8))
 AGENT_SRC := $(addprefix agent/,$(addsuffix .c, \
 	audit_source audit_verify cmd_audit cmd_audit_tail \
+	args cmd_approvals cmd_call \
 	call cmd_admin cmd_cancel cmd_doctor cmd_list cmd_metrics cmd_profile cmd_run cmd_status connect file nearest options private question \
+	cmd_policy \
 	cmd_session doctor_processes follow \
+	cmd_tool tool_folder tool_make \
 	rpc show stop table text))
 # The keeper's, with privilege, come first; then what core parses and decides with.
 SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
@@ -70,16 +73,18 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	profile_mounts profile_print profile_seccomp profile_spec profile_store profile_text profile_value syscall_args syscall_groups \
 	answer call call_read call_start capture client client_io fair stream \
 	config config_check config_keys config_parse config_print config_value nearest units \
-	courier_client signature webhook \
+	courier_client decision_point \
 	core core_life core_reload core_seal \
 	request peers sched server drain methods_admin methods_call methods_profile methods_status doctor doctor_host jail pool pool_generation pool_refill pool_plan pool_stats \
 	call_log core_filter log log_line metrics metrics_print prom status_report \
 	audit audit_about audit_client audit_fill audit_line audit_log audit_scan audit_seal audit_take drop \
-	session session_call methods_session \
+	session session_call methods_session approvals approvals_decide approvals_wait methods_approval gate gate_memory \
 	keeper_mounts keeper_store store store_approval store_core store_files store_tool tool \
-	decimal glob policy policy_args policy_keys policy_match policy_path \
+	decimal glob methods_policy policy policy_args policy_cases policy_keys policy_lint policy_match policy_path \
 	narrow narrow_tool \
 	audit_look methods_audit \
+	events methods_tool registry tool_answer tool_check tool_create tool_formats \
+	schema_standin \
 	jail_setup keeper_client methods receipt trial verdict zygote))
 # Speaks with the network, for core, where the configuration names somebody; core_seal.c is core's, too.
 COURIER_SRC := $(addprefix supervisor/,$(addsuffix .c, courier_http courier_seal core_seal))

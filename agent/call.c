@@ -17,6 +17,7 @@
 #define RPC_AUTHORITY "-32001"
 #define RPC_SESSION   "-32003"
 #define RPC_SETUP     "-32004"
+#define RPC_STALE     "-32005"
 
 static const char *g_progress; /* what takes its time */
 static bool g_progress_shown;
@@ -56,6 +57,8 @@ static void call_sort_error(struct call *c, const char *line, size_t len)
 	if (value_is(line, len, "error.code", RPC_INVALID_PARAMS) || value_is(line, len, "error.code", RPC_METHOD_NOT_FOUND))
 		c->end = CALL_REFUSED;
 	else if (value_is(line, len, "error.code", RPC_AUTHORITY))
+		c->outcome = OUTCOME_DENIED;
+	else if (value_is(line, len, "error.code", RPC_STALE))
 		c->outcome = OUTCOME_DENIED;
 	else if (value_is(line, len, "error.code", RPC_SESSION))
 		c->outcome = OUTCOME_INVALID_ARGUMENTS;

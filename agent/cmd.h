@@ -6,8 +6,14 @@
 #include "jail/base/version.h"
 
 int cmd_audit(const struct options *opt);
+int cmd_approvals(const struct options *opt);
+int cmd_approve(const struct options *opt);
+int cmd_deny(const struct options *opt);
+int cmd_call(const struct options *opt);
 int cmd_run(const struct options *opt);
+int cmd_policy(const struct options *opt);
 int cmd_profile(const struct options *opt);
+int cmd_tool(const struct options *opt);
 int cmd_session(const struct options *opt);
 int cmd_doctor(const struct options *opt);
 int cmd_status(const struct options *opt);

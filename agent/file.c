@@ -85,7 +85,7 @@ static const char *kind_name(mode_t mode)
 	return S_ISDIR(mode) ? "a directory" : S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
 }
 
-int file_read(const char *path, size_t max, struct bytes *ret, struct err *err)
+static int read_opened(int dir_fd, const char *path, int flags, size_t max, struct bytes *ret, struct err *err)
 {
 	_cleanup_close_ int fd = -1;
 	char shown[NAME_SHOWN];
@@ -93,7 +93,7 @@ int file_read(const char *path, size_t max, struct bytes *ret, struct err *err)
 
 	text_quote(shown, sizeof(shown), path);
 	/* Without O_NONBLOCK the open of a FIFO waits for a writer. */
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
 	if (fd < 0)
 		return err_set(err, ERR_CALLER, errno, "file", "cannot open %s: %s", shown, strerror(errno));
 	if (fstat(fd, &st) < 0)
@@ -105,6 +105,16 @@ int file_read(const char *path, size_t max, struct bytes *ret, struct err *err)
 	if (st.st_size > 0 && (size_t)st.st_size > max)
 		return too_large(shown, max, err);
 	return file_read_stream(fd, -1, path, max, ret, err);
+}
+
+int file_read(const char *path, size_t max, struct bytes *ret, struct err *err)
+{
+	return read_opened(AT_FDCWD, path, 0, max, ret, err);
+}
+
+int file_read_at(int dir_fd, const char *name, size_t max, struct bytes *ret, struct err *err)
+{
+	return read_opened(dir_fd, name, O_NOFOLLOW, max, ret, err);
 }
 
 static unsigned line_of(const struct bytes *b, size_t offset)

@@ -16,6 +16,8 @@ void bytes_done(struct bytes *b);
 /* Reads a regular file of at most max bytes. Anything else (directory, FIFO, socket, device) is refused without waiting
  * for it. */
 int file_read(const char *path, size_t max, struct bytes *ret, struct err *err);
+/* The same of a file in an open directory that a stranger may have filled: a symbolic link is refused too. */
+int file_read_at(int dir_fd, const char *name, size_t max, struct bytes *ret, struct err *err);
 /* Reads a descriptor to its end, at most max bytes. -ECANCELED when stop_fd becomes readable first. */
 int file_read_stream(int fd, int stop_fd, const char *name, size_t max, struct bytes *ret, struct err *err);
 /* The text is UTF-8 and holds no NUL; the error tells byte offset and line. */

@@ -39,6 +39,18 @@ static const struct option run_options[] = {
 	{ 0 },
 };
 
+static const struct option call_options[] = {
+	{ "--args", "JSON|@FILE|-", "its arguments, one JSON object; -: from stdin", OPT(args) },
+	OPT_JSON,
+	{ "--best-effort", NULL, "run with what this host can enforce; list the rest", OPT(best_effort) },
+	{ "--stream", NULL, "show what the tool prints as it comes", OPT(stream) },
+	{ "--session", "ID", "a call of that session ('brig session open')", OPT(session) },
+	{ "--wait", NULL, "where a person has to decide: wait for that", OPT(wait) },
+	OPT_SOCKET,
+	OPT_PRIVATE,
+	{ 0 },
+};
+
 static const struct option profile_options[] = {
 	{ "--effective", NULL, "show: every merged value, and where it came from", OPT(effective) },
 	OPT_JSON,
@@ -77,6 +89,27 @@ static const struct option session_options[] = {
 	OPT_SOCKET,
 	{ 0 },
 };
+static const struct option approvals_options[] = {
+	{ "--all", NULL, "those that were decided, too", OPT(all) },
+	{ "--mine", NULL, "over agent.sock: what one asked for oneself", OPT(mine) },
+	OPT_JSON,
+	OPT_SOCKET,
+	{ 0 },
+};
+static const struct option approve_options[] = {
+	{ "--uses", "N", "so many calls, each exactly the same; default 1", OPT(uses) },
+	{ "--for", "TIME", "used up or not, it ends then; default 10m", OPT(how_long) },
+	{ "--reason", "TEXT", "why, for the audit log", OPT(reason) },
+	OPT_JSON,
+	OPT_SOCKET,
+	{ 0 },
+};
+static const struct option deny_options[] = {
+	{ "--reason", "TEXT", "why, for the model that asked", OPT(reason) },
+	OPT_JSON,
+	OPT_SOCKET,
+	{ 0 },
+};
 static const struct option audit_options[] = {
 	{ "-n", "N", "tail: the last N records (20)", OPT(lines) },
 	{ "--follow", NULL, "tail: and those to come", OPT(follow) },
@@ -96,6 +129,30 @@ static const struct option audit_options[] = {
 	OPT_SOCKET,
 	{ 0 },
 };
+static const struct option policy_options[] = {
+	{ "--policy", "FILE", "test: the rules to try; more files after CASES.json", OPT(policy) },
+	{ "--admin", NULL, "over admin.sock: the rules that the daemon has", OPT(admin) },
+	OPT_JSON,
+	OPT_SOCKET,
+	{ 0 },
+};
+static const struct option tool_options[] = {
+	{ "--name", "NAME", "create: what it is called", OPT(name) },
+	{ "--description", "TEXT", "create: when to use it, for a model", OPT(description) },
+	{ "--parameters", "JSON|@FILE", "create: JSON Schema of its arguments", OPT(parameters) },
+	{ "--body", "FILE|-", "create: Python that defines run(**kwargs)", OPT(body) },
+	{ "--profile", "NAME|FILE", "create: the rules of its jail", OPT(profile) },
+	{ "--permissions", "JSON|@FILE", "create: what it needs; else what its body shows", OPT(permissions) },
+	{ "--replace", NULL, "create, import: another version of one's own", OPT(replace) },
+	{ "--version", "N", "show: that version", OPT(version) },
+	{ "--format", "NAME", "list: openai, anthropic or mcp", OPT(format) },
+	{ "--all", NULL, "list: every version; export: every tool", OPT(all) },
+	{ "--admin", NULL, "over admin.sock: the tools of every user", OPT(admin) },
+	OPT_JSON,
+	OPT_SOCKET,
+	OPT_PRIVATE,
+	{ 0 },
+};
 static const struct option no_options[] = { { 0 } };
 
 static const struct verb verbs[] = {
@@ -103,10 +160,30 @@ static const struct verb verbs[] = {
 		"FILE.py defines run(**kwargs). Its result goes to standard output; what it\n"
 		"printed, and one line that says why when it did not end well, to standard error.",
 		"brig run sum.py --args '{\"n\": 8675309}'", 1, 1, cmd_run },
+	{ "call", "NAME", "call a tool of the registry, through the gate", call_options, NULL,
+		"Its result goes to standard output. Exit status 4: denied, or a person has to decide\n"
+		"('brig approvals'); the same call again runs once that has happened.",
+		"brig call add --args '{\"a\": 2, \"b\": 3}'", 1, 1, cmd_call },
+	{ "approvals", "[show ID]", "list what waits for a person's word", approvals_options, NULL,
+		"'show' says exactly what would run. Asked over admin.sock.", "brig approvals show 4f0c2a", 0, 2, cmd_approvals },
+	{ "approve", "ID", "let what was asked for run", approve_options, NULL,
+		"ID may be its beginning, six characters or more. The approval holds for that version of\n"
+		"the tool, those arguments, that user and that profile. Asked over admin.sock.",
+		"brig approve 4f0c2a --uses 3 --for 10m", 1, 1, cmd_approve },
+	{ "deny", "ID", "refuse what was asked for", deny_options, NULL, "Asked over admin.sock.",
+		"brig deny 4f0c2a --reason 'not on a weekday'", 1, 1, cmd_deny },
 	{ "profile", "list | show NAME|FILE | check FILE", "look at profiles", profile_options,
 		" explain learn diff surface ", NULL, "brig profile show pure --effective", 1, 2, cmd_profile },
+	{ "policy", "check [FILE ...] | test CASES.json", "prove the rules of the gate", policy_options, NULL,
+		"Several files make one policy. Without any: the one that ships with Brig.\n"
+		"Exit status 0: good, and all verdicts as expected; 1: not so.",
+		"brig policy test cases.json --policy policy.json", 1, OPTIONS_OPERANDS_MAX, cmd_policy },
 	{ "doctor", "", "say what this host can enforce, layer by layer", doctor_options, " --attack ",
 		"Exit status 0: calls run; 6: a call would be refused.", "brig doctor", 0, 0, cmd_doctor },
+	{ "tool", "create | list | show | remove | export | import", "the tools that agents wrote", tool_options, " promote quarantine restore ",
+		"create takes options, or the DIR of an exported tool. show and remove take a NAME.\n"
+		"export NAME DIR, or --all DIR, writes a folder for each tool: tool.json, body.py.",
+		"brig tool create --name add --description 'Adds.' --parameters @add.json --body add.py", 1, 3, cmd_tool },
 	{ "session", "open | close ID | list", "contexts that last for many calls", session_options, NULL,
 		"With --state the bodies of a session run one after the other in one jail and\n"
 		"find the names that earlier ones defined.",
@@ -138,17 +215,11 @@ static const struct verb verbs[] = {
 
 /* Part of the contract, not built yet: told apart from a typing error. */
 static const char *const later_verbs[] = {
-	"tool",
-	"call",
 	"mcp",
 	"serve",
 	"console",
 	"agent",
-	"approvals",
-	"approve",
-	"deny",
 	"why",
-	"policy",
 };
 
 static const struct verb *verb_find(const char *name)
@@ -159,16 +230,44 @@ static const struct verb *verb_find(const char *name)
 	return NULL;
 }
 
+/* What people look for together; a verb of none comes last. */
+static const struct {
+	const char *title, *verbs;
+} groups[] = {
+	{ "Run", " run call session list cancel " },
+	{ "Tools, and who decides", " tool approvals approve deny " },
+	{ "Rules", " profile policy why " },
+	{ "Look and prove", " doctor audit status metrics " },
+	{ "Operate a daemon", " pool reload drain " },
+	{ "Help", " help version " },
+};
+
+static bool group_has(size_t group, const char *verb)
+{
+	char spaced[32];
+
+	snprintf(spaced, sizeof(spaced), " %s ", verb);
+	return strstr(groups[group].verbs, spaced) != NULL;
+}
+
+static bool group_of_none(const char *verb)
+{
+	for (size_t i = 0; i < ARRAY_LEN(groups); i++)
+		if (group_has(i, verb))
+			return false;
+	return true;
+}
+
 static void verbs_show(FILE *out)
 {
-	fputs("usage: brig VERB ...\n\nRuns Python tools that agents write, each call in a fresh jail that the kernel "
-	      "enforces.\n\n",
-		out);
-	for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
-		char line[80];
+	fputs("usage: brig VERB ...\n\nRuns Python tools that agents write, each call in a fresh jail that the kernel\nenforces.\n", out);
+	for (size_t g = 0; g < ARRAY_LEN(groups); g++) {
+		bool last = g + 1 == ARRAY_LEN(groups);
 
-		snprintf(line, sizeof(line), "%s %s", verbs[i].name, verbs[i].operands);
-		fprintf(out, "  %-44s%s\n", line, verbs[i].summary);
+		fprintf(out, "\n%s:\n", groups[g].title);
+		for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+			if (group_has(g, verbs[i].name) || (last && group_of_none(verbs[i].name)))
+				fprintf(out, "  %-10s %s\n", verbs[i].name, verbs[i].summary);
 	}
 	fputs("\n'brig VERB --help' says more. The manual is brig(1).\n", out);
 }

@@ -19,7 +19,10 @@ struct options {
 	const char *profile, *args, *socket, *session, *task, *head;
 	const char *kind, *tool, *uid, *call, *outcome, *decision, *since, *until, *lines; /* audit */
 	const char *format;
-	bool follow;
+	const char *policy;
+	const char *uses, *how_long, *reason; /* approve, deny */
+	const char *name, *description, *parameters, *permissions, *body, *version; /* tool */
+	bool follow, all, mine, replace;
 	bool json, best_effort, effective, help, private, admin, wait, off, stream, state;
 	const char *operand[OPTIONS_OPERANDS_MAX];
 	unsigned operands;

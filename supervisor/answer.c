@@ -1,6 +1,7 @@
 /* The result object, which brig(1) describes field by field: the truth about one call, for people and programs. */
 #include "jail/base/compiler.h"
 #include "supervisor/call.h"
+#include "supervisor/gate.h"
 #include "supervisor/session.h"
 
 #include <signal.h>
@@ -128,10 +129,23 @@ static void cause_limit(const struct call *c, struct cause *out)
 	snprintf(out->hint, sizeof(out->hint), "make the tool need less, or raise %s in the profile", out->key);
 }
 
+static void cause_gate(const struct gate *g, struct cause *out)
+{
+	snprintf(out->what, sizeof(out->what), "%s", g->why.detail);
+	snprintf(out->evidence, sizeof(out->evidence), "%s", g->evidence);
+	snprintf(out->hint, sizeof(out->hint), "%s", g->why.hint);
+	out->final = g->final;
+}
+
 static void cause_of(const struct call *c, struct cause *out)
 {
 	memset(out, 0, sizeof(*out));
 	switch (c->outcome) {
+	case OUTCOME_INVALID_ARGUMENTS:
+	case OUTCOME_DENIED:
+	case OUTCOME_APPROVAL_PENDING:
+		cause_gate(c->gate, out);
+		break;
 	case OUTCOME_KILLED:
 		cause_killed(c, out);
 		break;
@@ -285,6 +299,23 @@ static void print_stages(const struct call *c, struct jbuf *out)
 	jbuf_text(out, "}");
 }
 
+static void print_name(const char *key, const char *name, struct jbuf *out)
+{
+	jbuf_text(out, key);
+	if (name[0])
+		jbuf_cstring(out, name);
+	else
+		jbuf_text(out, "null");
+}
+
+/* What decided that it ends so: a rule of the policy, or where the limit was set. NULL: neither. */
+static const char *rule_of(const struct call *c, const struct cause *cause)
+{
+	if (c->ev.gate != OUTCOME_OK)
+		return c->gate->decided && c->outcome == c->ev.gate ? c->gate->verdict.rule : NULL;
+	return cause->key && c->zygote ? profile_origin(c->zygote->profile, cause->key) : NULL;
+}
+
 void answer_print(const struct call *c, struct jbuf *out)
 {
 	struct cause cause;
@@ -292,8 +323,8 @@ void answer_print(const struct call *c, struct jbuf *out)
 	jbuf_printf(out, "{\"call_id\":\"%s\"", c->id);
 	if (c->session)
 		jbuf_printf(out, ",\"session\":\"%s\"", c->session->id);
-	jbuf_text(out, ",\"tool\":null,\"profile\":");
-	jbuf_cstring(out, c->profile);
+	print_name(",\"tool\":", c->gate && c->gate->tool ? c->gate->name : "", out);
+	print_name(",\"profile\":", c->profile, out);
 	jbuf_printf(out, ",\"outcome\":\"%s\"", outcome_name(c->outcome));
 	if (c->outcome == OUTCOME_BUSY)
 		jbuf_printf(out, ",\"retry_after_ms\":%u", c->retry_after_ms ? c->retry_after_ms : RETRY_AFTER_MS);
@@ -313,7 +344,7 @@ void answer_print(const struct call *c, struct jbuf *out)
 	jbuf_text(out, ",\"stderr\":");
 	capture_print(&c->err, out);
 	if (c->outcome != OUTCOME_OK)
-		print_cause(&cause, cause.key && c->zygote ? profile_origin(c->zygote->profile, cause.key) : NULL, out);
+		print_cause(&cause, rule_of(c, &cause), out);
 	print_limits_hit(c->limits_hit, out);
 	print_usage(c, out);
 	if (c->has_receipt) {
@@ -325,14 +356,14 @@ void answer_print(const struct call *c, struct jbuf *out)
 	jbuf_text(out, "}");
 }
 
-void answer_refused(enum outcome outcome, const char *profile, const struct err *why, uint32_t retry_after_ms, struct jbuf *out)
+void answer_refused(enum outcome outcome, const char *tool, const char *profile, const struct err *why, uint32_t retry_after_ms, struct jbuf *out)
 {
 	struct cause cause = { .evidence = "{}", .final = retry_after_ms == 0 };
 
 	snprintf(cause.what, sizeof(cause.what), "%s", why->detail);
 	snprintf(cause.hint, sizeof(cause.hint), "%s", why->hint);
-	jbuf_text(out, "{\"tool\":null,\"profile\":");
-	jbuf_cstring(out, profile);
+	print_name("{\"tool\":", tool, out);
+	print_name(",\"profile\":", profile, out);
 	jbuf_printf(out, ",\"outcome\":\"%s\"", outcome_name(outcome));
 	if (retry_after_ms)
 		jbuf_printf(out, ",\"retry_after_ms\":%u", retry_after_ms);

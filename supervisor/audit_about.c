@@ -74,6 +74,11 @@ void audit_fill_about(const struct audit_about *a, struct audit_record *r)
 		r->args_bytes = a->args_len;
 		r->has |= AUDIT_HAS_ARGS;
 	}
+	if (a->reason && a->reason[0]) {
+		r->body_bytes = strlen(a->reason);
+		audit_fill_sha256(a->reason, r->body_bytes, r->body);
+		r->has |= AUDIT_HAS_BODY;
+	}
 	if (a->decided) {
 		r->decision = a->decision;
 		r->has |= AUDIT_HAS_DECISION;

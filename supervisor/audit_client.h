@@ -25,6 +25,7 @@ struct audit_about {
 	const char *profile, *approval, *rule;
 	const char *args;        /* only their hash and length go into the log */
 	size_t args_len;
+	const char *reason;      /* a person's words: the same */
 	bool decided;
 	enum audit_decision decision;
 };

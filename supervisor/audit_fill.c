@@ -1,6 +1,7 @@
 /* What of a call goes into the log: hashes and sizes, never a byte of its body, arguments or output. */
 #include "supervisor/audit_client.h"
 
+#include "supervisor/gate.h"
 #include "supervisor/session.h"
 
 #include <stdio.h>
@@ -10,8 +11,19 @@ static void fill_common(const struct call *c, enum audit_kind kind, struct audit
 {
 	*r = (struct audit_record){ .magic = AUDIT_MAGIC, .kind = kind, .uid = c->uid, .pid = (uint32_t)c->pid };
 	memcpy(r->call_id, c->id, sizeof(r->call_id));
+	if (c->gate)
+		snprintf(r->tool, sizeof(r->tool), "%s", c->gate->name);
 	if (c->session)
 		snprintf(r->session, sizeof(r->session), "%s", c->session->id);
+}
+
+static void fill_gate(const struct gate *g, struct audit_record *r)
+{
+	r->decision = g->outcome == OUTCOME_OK ? AUDIT_ALLOW : g->outcome == OUTCOME_APPROVAL_PENDING ? AUDIT_ESCALATE : AUDIT_DENY;
+	audit_fill_text(r->rule, sizeof(r->rule), g->decided ? g->verdict.rule : g->why.where);
+	snprintf(r->approval, sizeof(r->approval), "%s", g->approval);
+	if (g->tool)
+		audit_fill_hash(g->tool->hash, r);
 }
 
 void audit_fill_begin(const struct call *c, struct audit_record *r)
@@ -19,7 +31,9 @@ void audit_fill_begin(const struct call *c, struct audit_record *r)
 	struct request_head head;
 
 	fill_common(c, AUDIT_BEGIN, r);
-	r->decision = AUDIT_ALLOW; /* `run` asks for nothing that its profile does not give */
+	r->decision = AUDIT_ALLOW; /* over admin.sock `run` asks for nothing that its profile does not give */
+	if (c->gate)
+		fill_gate(c->gate, r);
 	memcpy(r->profile, c->profile, sizeof(r->profile));
 	memcpy(&head, c->request, sizeof(head));
 	r->has = AUDIT_HAS_BODY | AUDIT_HAS_ARGS;
@@ -27,7 +41,7 @@ void audit_fill_begin(const struct call *c, struct audit_record *r)
 	r->args_bytes = head.args_len;
 	audit_fill_sha256(c->request + sizeof(head), head.body_len, r->body);
 	audit_fill_sha256(c->request + sizeof(head) + head.body_len, head.args_len, r->args);
-	if (profile_audit_values(c->effective)) {
+	if (c->effective && profile_audit_values(c->effective)) {
 		audit_fill_bytes(r->value, sizeof(r->value), c->request + sizeof(head) + head.body_len, head.args_len);
 		r->has |= AUDIT_HAS_VALUE;
 	}

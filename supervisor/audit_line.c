@@ -173,6 +173,7 @@ static void print_note(const struct audit_record *r, struct jbuf *b)
 		audit_line_text("profile", r->profile, b);
 		print_sized("args", r->has & AUDIT_HAS_ARGS, r->args, r->args_bytes, NULL, b);
 		print_decision(r, b);
+		print_sized("reason", r->has & AUDIT_HAS_BODY, r->body, r->body_bytes, NULL, b);
 	}
 	audit_line_text("text", r->text, b);
 }

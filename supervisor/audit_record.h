@@ -78,6 +78,7 @@ struct audit_record {
 	uint32_t has;
 	uint32_t unused;   /* 0 */
 	uint64_t body_bytes, args_bytes;
+	/* body: of what is no call, a person's reason */
 	uint8_t body[AUDIT_HASH_LEN], args[AUDIT_HASH_LEN], receipt[AUDIT_HASH_LEN], hash[AUDIT_HASH_LEN]; /* SHA-256 */
 	uint64_t wall_us, queue_us, cpu_us, memory_peak_bytes, processes_peak;
 	char call_id[AUDIT_ID_MAX];

@@ -3,6 +3,7 @@
 #include "jail/base/fd.h"
 #include "supervisor/audit_client.h"
 #include "supervisor/call_log.h"
+#include "supervisor/gate.h"
 #include "supervisor/peers.h"
 #include "supervisor/metrics.h"
 #include "supervisor/pool.h"
@@ -32,6 +33,7 @@ void call_free(struct call *c)
 			event_free(*evs[i]);
 	LIST_REMOVE(c, link);
 	profile_free(c->effective);
+	gate_free(c->gate);
 	capture_done(&c->out);
 	capture_done(&c->err);
 	request_free(c);

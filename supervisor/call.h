@@ -1,7 +1,7 @@
 /* One call: from a checked request to its answer. Owns a jail while it runs,
  * the three output channels, the deadlines, and the evidence. Core only.
  *
- *   CALL_QUEUED   waits for its turn (sched.h)
+ *   CALL_QUEUED   waits for a person's word (approvals.h) while `waits`, then for its turn (sched.h)
  *   CALL_JAIL     waits for a parked jail, and for the audit log's word that the decision is written
  *   CALL_RUN      the request is on its way or the tool runs
  *   CALL_KILLED   something ended it; waits until the jail is gone
@@ -21,6 +21,7 @@
 #define CALL_ID_SIZE 33
 
 struct audit_entry;
+struct gate;
 struct session;
 struct stream;
 
@@ -37,6 +38,8 @@ struct call_request {
 	bool want_stages;
 	bool stream;             /* tell the client what the tool writes as it comes (stream.h) */
 	struct session *session; /* or NULL */
+	struct gate *gate;       /* what the gate found, taken by call_start(); NULL: this socket's calls pass none */
+	bool wait;               /* where it needs an approval: it waits for that */
 	uint32_t flags;          /* enum request_flag (frame.h) */
 	/* Set: core itself wants to know how it ends. Called once, in place of the answer, which is then its to give, or with NULL where
 	 * the call could not begin and the client was told. pending->client is NULL once he left. */
@@ -53,8 +56,11 @@ struct call {
 	void (*done)(struct call *call, struct pending *pending, void *arg);
 	void *done_arg;
 	struct session *session;   /* whose context it has, or NULL; it outlives the call */
+	struct gate *gate;         /* ours; NULL: it passed none */
+	bool waits;                /* for the decision on gate->approval */
 	struct stream *stream;     /* NULL: nobody wants the output as it comes */
 	uint8_t nonce[FRAME_NONCE_BYTES]; /* of the frame that answers it */
+	enum authority authority;  /* of its socket */
 	uid_t uid;                 /* of the client, which may leave before the call does */
 	struct peer *peer;         /* the account that it is on */
 	pid_t pid;
@@ -94,7 +100,7 @@ struct call {
 	uint64_t stage_ns[STAGE_COUNT], spawn_ns, fork_ns;
 };
 
-/* The answer goes to the client when the call ends; rpc_id is copied. */
+/* The answer goes to the client when the call ends; rpc_id is copied. profile: NULL where the gate let it not come so far. */
 void call_start(struct client *client, struct profile *profile, const struct call_request *req, const char *rpc_id, size_t rpc_id_len);
 /* Its turn has come. It may be answered and freed on return, or wait again (sched_put_back). */
 void call_begin(struct call *call);
@@ -113,7 +119,7 @@ int call_random_id(char id[CALL_ID_SIZE]);
 void call_stop(struct call *call);
 /* The result object of brig(1). */
 void answer_print(const struct call *call, struct jbuf *out);
-/* The same shape for a call that never got as far as a jail; retry_after_ms where it is busy, else 0. */
-void answer_refused(enum outcome outcome, const char *profile, const struct err *why, uint32_t retry_after_ms, struct jbuf *out);
+/* The same shape for a call that never got as far as an id; tool, profile: "" none; retry_after_ms where it is busy, else 0. */
+void answer_refused(enum outcome outcome, const char *tool, const char *profile, const struct err *why, uint32_t retry_after_ms, struct jbuf *out);
 
 #endif

@@ -13,6 +13,8 @@
 void call_free(struct call *c);
 /* Whatever it waits for. One that has no jail is answered at once. */
 void call_end_now(struct call *c);
+/* The gate's word stands: it is recorded, and the call gets its turn or ends. */
+void call_go(struct call *c);
 /* A jail and the audit log's word: once both are there it runs. */
 void call_run_when_ready(struct call *c);
 

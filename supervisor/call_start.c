@@ -1,6 +1,7 @@
 /* How a call begins: from a checked request through the queue to its jail. */
 #include "supervisor/call_impl.h"
 
+#include "supervisor/approvals.h"
 #include "supervisor/audit_client.h"
 #include "supervisor/client.h"
 #include "supervisor/peers.h"
@@ -61,9 +62,12 @@ static struct call *call_new(struct client *client, const struct call_request *r
 	struct call *c = calloc(1, sizeof(*c));
 
 	if (!c) {
+		gate_free(req->gate);
 		client_answer_error(client, rpc_id, rpc_id_len, -32603, "no memory", NULL, NULL);
 		return NULL;
 	}
+	c->gate = req->gate;
+	c->authority = client_authority(client);
 	c->core = client_core(client);
 	c->received_ns = core_now_ns();
 	c->uid = client_uid(client);
@@ -140,10 +144,25 @@ void call_refuse_busy(struct call *c, const struct err *why, uint32_t retry_afte
 	call_end_now(c);
 }
 
+void call_go(struct call *c)
+{
+	struct err err;
+
+	c->waits = false;
+	if (audit_begin(c, &err) < 0) {
+		call_unrecorded(c, &err);
+	} else if (c->gate && c->gate->outcome != OUTCOME_OK) {
+		c->ev.gate = c->gate->outcome;
+		c->why = c->gate->why;
+		call_end_now(c);
+	} else {
+		sched_submit(c);
+	}
+}
+
 void call_start(struct client *client, struct profile *profile, const struct call_request *req, const char *rpc_id, size_t rpc_id_len)
 {
 	struct call *c = call_new(client, req, rpc_id, rpc_id_len);
-	struct err err;
 
 	if (!c) {
 		if (req->done)
@@ -152,9 +171,11 @@ void call_start(struct client *client, struct profile *profile, const struct cal
 	}
 	c->done = req->done;
 	c->done_arg = req->done_arg;
-	c->effective = profile_ref(profile);
-	c->limits = profile_spec(profile)->limits;
-	snprintf(c->profile, sizeof(c->profile), "%s", profile_name(profile));
+	if (profile) {
+		c->effective = profile_ref(profile);
+		c->limits = profile_spec(profile)->limits;
+		snprintf(c->profile, sizeof(c->profile), "%s", profile_name(profile));
+	}
 	if (c->core->draining) {
 		refuse_draining(c);
 		return;
@@ -163,8 +184,8 @@ void call_start(struct client *client, struct profile *profile, const struct cal
 		c->stream = stream_new(c->core->base, c->pending, c->id, &c->limits);
 	if (c->stream) /* without memory for it the result still tells all */
 		stream_started(c->stream);
-	if (audit_begin(c, &err) < 0)
-		call_unrecorded(c, &err);
+	if (req->wait && c->gate && c->gate->outcome == OUTCOME_APPROVAL_PENDING)
+		approvals_wait(c);
 	else
-		sched_submit(c);
+		call_go(c);
 }

@@ -123,6 +123,8 @@ void capture_print(const struct capture *c, struct jbuf *out)
 	char hex[SHA256_DIGEST_STRING_LENGTH];
 	SHA2_CTX copy = c->sha;
 
+	if (!c->head) /* nothing ever ran */
+		SHA256Init(&copy);
 	jbuf_text(out, "{\"text\":");
 	if (capture_truncated(c))
 		print_cut(c, out);

@@ -40,6 +40,16 @@ struct peer *client_peer(const struct client *cl)
 	return cl->peer;
 }
 
+unsigned client_events(const struct client *cl)
+{
+	return cl->events;
+}
+
+void client_events_set(struct client *cl, unsigned bits)
+{
+	cl->events = bits;
+}
+
 const char *client_call_room(const struct client *cl, size_t bytes)
 {
 	return peer_call_room(cl->peer, bytes, cl->charged);

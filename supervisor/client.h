@@ -34,6 +34,9 @@ const char *client_socket_name(const struct client *client); /* "agent.sock" */
 uid_t client_uid(const struct client *client); /* of SO_PEERCRED, when it connected */
 pid_t client_pid(const struct client *client);
 struct peer *client_peer(const struct client *client);
+/* What it asked to be told (events.h). */
+unsigned client_events(const struct client *client);
+void client_events_set(struct client *client, unsigned bits);
 /* peer_call_room() for a call with so many bytes, which it is sending now. */
 const char *client_call_room(const struct client *client, size_t bytes);
 /* How many of that authority are connected. */

@@ -26,6 +26,7 @@ struct client {
 	size_t out_charged;   /* of `out`, likewise */
 	bool skipping;        /* inside a line that was refused while it came */
 	bool paused;          /* too many answers unread */
+	unsigned events;      /* enum event_bit: what it asked to be told */
 	bool ended;           /* it has said all; answers may still go out */
 };
 

@@ -30,6 +30,12 @@ struct config_socket {
 	bool any_uid; /* "*" */
 };
 
+/* Users without a socket: who is trusted more. */
+struct config_uids {
+	uint32_t uid[CONFIG_UIDS_MAX];
+	uint32_t count;
+};
+
 struct config_names {
 	char name[CONFIG_PROFILES_MAX][SPEC_NAME_MAX];
 	uint32_t count;
@@ -69,9 +75,14 @@ struct config {
 
 	uint32_t sessions_per_uid, session_idle_ms, session_life_ms;
 
-	/* Carried by the courier (courier_proto.h); "": none. */
-	char approval_webhook[CONFIG_URL_MAX];
-	char approval_webhook_key[PATH_MAX]; /* a file: what its messages and the answers to them are signed with */
+	bool allow_tool_creation;       /* agents may create and replace tools */
+	uint32_t max_custom_tools;      /* that there are at one time */
+	uint32_t max_rebuilds;          /* changes of the set of tools by agents, in the life of a supervisor */
+	struct config_uids trust_elevated, trust_admin; /* of who comes over agent.sock; nobody else raises trust */
+	uint32_t approval_ms, approvals_per_uid;        /* a question is open so long; so many of one uid */
+
+	char decision_url[CONFIG_URL_MAX]; /* asked by the courier (courier_proto.h) whether a call that the policy allows may run; "": nobody is */
+	uint32_t decision_ms;
 
 	bool audit;                     /* false only in a private supervisor */
 	uint64_t audit_rotate_bytes;

@@ -103,16 +103,6 @@ static int check_places(const struct check *k)
 	return -EINVAL;
 }
 
-/* Whoever gets it must be able to tell that it is ours. */
-static int check_webhook(const struct check *k)
-{
-	if (!k->config->approval_webhook[0] || k->config->approval_webhook_key[0])
-		return 0;
-	refuse(k, "approval_webhook", "its messages are signed, and there is no key (approval_webhook_key)");
-	err_hint(k->err, "name a file with at least 32 random bytes that only brigd's user may read");
-	return -EINVAL;
-}
-
 int config_check(const struct config *c, const struct config_origin *origin, struct err *err)
 {
 	struct check k = { c, origin, err };
@@ -123,8 +113,6 @@ int config_check(const struct config *c, const struct config_origin *origin, str
 
 	if (r == 0)
 		r = check_numbers(&k);
-	if (r == 0)
-		r = check_webhook(&k);
 	if (r == 0 && strcmp(c->agent.path, c->admin.path) == 0)
 		r = refuse(&k, "agent_socket", "it is the same as admin_socket");
 	if (r == 0 && strcmp(c->run_dir, c->state_dir) == 0)
@@ -162,7 +150,6 @@ static size_t width_of(enum config_kind kind)
 {
 	switch (kind) {
 	case CONFIG_DIR:
-	case CONFIG_FILE:
 	case CONFIG_FILES: return PATH_MAX;
 	case CONFIG_URL: return CONFIG_URL_MAX;
 	case CONFIG_SOCKET: return CONFIG_SOCKET_MAX;
@@ -177,7 +164,7 @@ int config_reload_check(const struct config *now, const struct config *next, con
 
 	for (const struct config_key *key = config_keys; key->name; key++) {
 		const char *a = (const char *)now + key->offset, *b = (const char *)next + key->offset;
-		bool text = key->kind == CONFIG_DIR || key->kind == CONFIG_FILES || key->kind == CONFIG_FILE || key->kind == CONFIG_URL || key->kind == CONFIG_SOCKET;
+		bool text = key->kind == CONFIG_DIRS || key->kind == CONFIG_FILE || key->kind == CONFIG_URL || key->kind == CONFIG_SOCKET;
 
 		if (!key->restart || (text ? strcmp(a, b) : memcmp(a, b, width_of(key->kind))) == 0)
 			continue;

@@ -9,13 +9,13 @@
 enum config_kind {
 	CONFIG_DIR,      /* an absolute path */
 	CONFIG_FILES,    /* absolute paths, blanks between them; PATH_MAX in all */
-	CONFIG_FILE,     /* an absolute path */
 	CONFIG_URL,      /* http:// or https://, CONFIG_URL_MAX */
 	CONFIG_SOCKET,   /* the name of a file in run_dir */
 	CONFIG_USER,
 	CONFIG_GROUP,
 	CONFIG_MODE,     /* octal, at most `max` */
 	CONFIG_USERS,    /* struct config_socket; "*" where max is 1 */
+	CONFIG_UIDS,     /* struct config_uids */
 	CONFIG_COUNT,
 	CONFIG_BYTES,    /* uint64_t; COUNT and TIME are uint32_t */
 	CONFIG_TIME,

@@ -13,6 +13,9 @@
 #define QUEUE_MAX       100000
 #define FORKS_MAX       16
 #define SESSIONS_MAX    LIMIT_SLOTS
+#define TOOLS_MAX       10000
+/* More questions nobody reads. */
+#define APPROVALS_MAX   1000
 
 const struct config_key config_keys[] = {
 	{ "run_dir", CONFIG_DIR, AT(run_dir), 0, 0, NULL, true },
@@ -59,8 +62,15 @@ const struct config_key config_keys[] = {
 	{ "session_idle", CONFIG_TIME, AT(session_idle_ms), 1000, DAY, NULL, false },
 	{ "session_life", CONFIG_TIME, AT(session_life_ms), 1000, 7 * DAY, NULL, false },
 
-	{ "approval_webhook", CONFIG_URL, AT(approval_webhook), 0, 0, NULL, true },
-	{ "approval_webhook_key", CONFIG_FILE, AT(approval_webhook_key), 0, 0, NULL, true },
+	{ "allow_tool_creation", CONFIG_BOOL, AT(allow_tool_creation), 0, 0, NULL, false },
+	{ "max_custom_tools", CONFIG_COUNT, AT(max_custom_tools), 0, TOOLS_MAX, NULL, false },
+	{ "max_rebuilds", CONFIG_COUNT, AT(max_rebuilds), 0, 1000000000, NULL, false },
+	{ "trust_elevated", CONFIG_UIDS, AT(trust_elevated), 0, 0, NULL, false },
+	{ "trust_admin", CONFIG_UIDS, AT(trust_admin), 0, 0, NULL, false },
+	{ "approval_time", CONFIG_TIME, AT(approval_ms), 1000, DAY, NULL, false },
+	{ "approvals_per_uid", CONFIG_COUNT, AT(approvals_per_uid), 1, APPROVALS_MAX, NULL, false },
+	{ "decision_url", CONFIG_URL, AT(decision_url), 0, 0, NULL, true },
+	{ "decision_timeout", CONFIG_TIME, AT(decision_ms), 50, 30000, NULL, false },
 
 	{ "audit_rotate", CONFIG_BYTES, AT(audit_rotate_bytes), 64ull << 10, 64ull << 30, NULL, true },
 	{ "audit_sync", CONFIG_TIME, AT(audit_sync_ms), 0, 60000, NULL, true },

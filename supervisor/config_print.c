@@ -3,12 +3,17 @@
 
 #include <string.h>
 
+static void print_uids(FILE *out, const uint32_t *uids, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		fprintf(out, "%s%u", i ? " " : "", uids[i]);
+}
+
 static void print_users(FILE *out, const struct config_socket *s)
 {
 	if (s->any_uid)
 		fputs("*", out);
-	for (uint32_t i = 0; i < s->uid_count; i++)
-		fprintf(out, "%s%u", i ? " " : "", s->uids[i]);
+	print_uids(out, s->uids, s->uid_count);
 }
 
 static void print_names(FILE *out, const struct config_names *n)
@@ -39,7 +44,6 @@ static void print_value(FILE *out, const struct config_key *key, const void *fie
 	switch (key->kind) {
 	case CONFIG_DIR:
 	case CONFIG_FILES:
-	case CONFIG_FILE:
 	case CONFIG_URL:
 	case CONFIG_PROFILE: fputs(field, out); break;
 	case CONFIG_SOCKET: fputs(strrchr(field, '/') ? strrchr(field, '/') + 1 : (const char *)field, out); break;
@@ -47,6 +51,7 @@ static void print_value(FILE *out, const struct config_key *key, const void *fie
 	case CONFIG_GROUP: fprintf(out, "%u", *(const uint32_t *)field); break;
 	case CONFIG_MODE: fprintf(out, "%04o", *(const uint32_t *)field); break;
 	case CONFIG_USERS: print_users(out, field); break;
+	case CONFIG_UIDS: print_uids(out, ((const struct config_uids *)field)->uid, ((const struct config_uids *)field)->count); break;
 	case CONFIG_BOOL: fputs(*(const bool *)field ? "yes" : "no", out); break;
 	case CONFIG_PROFILES: print_names(out, field); break;
 	case CONFIG_CHOICE: print_choice(out, key->choices, *(const uint32_t *)field); break;
@@ -63,9 +68,9 @@ static bool is_empty(const struct config_key *key, const void *field)
 
 	switch (key->kind) {
 	case CONFIG_USERS: return !s->any_uid && s->uid_count == 0;
+	case CONFIG_UIDS: return ((const struct config_uids *)field)->count == 0;
 	case CONFIG_PROFILES: return !n->any && n->count == 0;
 	case CONFIG_DIR:
-	case CONFIG_FILE:
 	case CONFIG_URL:
 	case CONFIG_FILES: return *(const char *)field == '\0';
 	default: return false;

@@ -59,7 +59,7 @@ static int set_url(char *field, const char *value, struct config_refusal *why)
 			return refused(why, "not a character of a URL");
 		}
 	if (n == 0 || memchr(host, '@', n))
-		return refused(why, n ? "a user or password in a URL is shown with it; the signature tells who we are" : "no host is named");
+		return refused(why, n ? "a user or password in a URL is shown wherever the URL is" : "no host is named");
 	snprintf(field, CONFIG_URL_MAX, "%s", value);
 	return 0;
 }
@@ -168,26 +168,31 @@ static size_t word_next(const char *value, size_t *at, char ret[WORD_MAX_BYTES +
 	return len;
 }
 
-static int set_users(struct config_socket *s, const char *value, bool may_be_any, struct config_refusal *why)
+static int set_uids(uint32_t uids[CONFIG_UIDS_MAX], uint32_t *count, const char *value, struct config_refusal *why)
 {
 	char word[WORD_MAX_BYTES + 1];
 	size_t at = 0, len;
 
-	if (strcmp(value, "*") == 0) {
-		s->any_uid = may_be_any;
-		return may_be_any ? 0 : refused(why, "who may decide is named one by one, \"*\" is not");
-	}
+	*count = 0;
 	while ((len = word_next(value, &at, word))) {
 		why->at = at - len;
-		if (s->uid_count == CONFIG_UIDS_MAX)
+		if (*count == CONFIG_UIDS_MAX)
 			return refused(why, "more than %d users", CONFIG_UIDS_MAX);
-		int r = len > WORD_MAX_BYTES ? refused(why, "no user has so long a name") : user_id(word, &s->uids[s->uid_count], why);
+		int r = len > WORD_MAX_BYTES ? refused(why, "no user has so long a name") : user_id(word, &uids[*count], why);
 		if (r < 0)
 			return r;
-		s->uid_count++;
+		++*count;
 	}
 	why->at = 0;
-	return s->uid_count > 0 ? 0 : refused(why, "no user is named");
+	return *count > 0 ? 0 : refused(why, "no user is named");
+}
+
+static int set_users(struct config_socket *s, const char *value, bool may_be_any, struct config_refusal *why)
+{
+	if (strcmp(value, "*") != 0)
+		return set_uids(s->uids, &s->uid_count, value, why);
+	s->any_uid = may_be_any;
+	return may_be_any ? 0 : refused(why, "who may decide is named one by one, \"*\" is not");
 }
 
 static int profile_word(const char *word, size_t len, struct config_refusal *why)
@@ -317,7 +322,6 @@ int config_value_set(struct config *c, const struct config_key *key, const char 
 
 	switch (key->kind) {
 	case CONFIG_DIR: return set_dir(field, value, why);
-	case CONFIG_FILE: return set_dir(field, value, why);
 	case CONFIG_URL: return set_url(field, value, why);
 	case CONFIG_FILES: return set_files(field, value, why);
 	case CONFIG_SOCKET: return set_socket(field, value, why);
@@ -325,6 +329,7 @@ int config_value_set(struct config *c, const struct config_key *key, const char 
 	case CONFIG_GROUP: return group_id(value, field, why);
 	case CONFIG_MODE: return set_mode(field, value, key->max, why);
 	case CONFIG_USERS: return set_users(field, value, key->max == 1, why);
+	case CONFIG_UIDS: return set_uids(((struct config_uids *)field)->uid, &((struct config_uids *)field)->count, value, why);
 	case CONFIG_BOOL: return set_bool(field, value, why);
 	case CONFIG_PROFILES: return set_profiles(field, value, key->max == 1, why);
 	case CONFIG_CHOICE: return set_choice(key, field, value, why);

@@ -1,5 +1,6 @@
 #include "supervisor/core.h"
 
+#include "supervisor/approvals.h"
 #include "supervisor/audit_client.h"
 #include "supervisor/call.h"
 #include "supervisor/core_filter.h"
@@ -8,8 +9,10 @@
 #include "supervisor/doctor.h"
 #include "supervisor/drain.h"
 #include "supervisor/drop.h"
+#include "supervisor/gate_memory.h"
 #include "supervisor/jail.h"
 #include "supervisor/keeper_client.h"
+#include "supervisor/lane.h"
 #include "supervisor/load.h"
 #include "supervisor/log.h"
 #include "supervisor/metrics.h"
@@ -20,7 +23,6 @@
 #include "supervisor/server.h"
 #include "supervisor/session.h"
 #include "supervisor/store.h"
-#include "supervisor/webhook.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -103,11 +105,12 @@ static void free_all(struct core *core)
 	while ((z = LIST_FIRST(&core->zygotes)))
 		zygote_free(z);
 	core_life_close(core);
+	approvals_close(core);
+	gate_memory_free_all(core);
 	drain_answer(core);
 	session_free_all(core);
 	server_close(core);
 	sched_close(core);
-	webhook_close(core);
 	courier_close(core);
 	audit_client_close(core);
 	store_close(core->store);

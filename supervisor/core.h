@@ -6,7 +6,6 @@
 
 #include "supervisor/cgroup.h"
 #include "supervisor/config.h"
-#include "supervisor/courier_proto.h"
 #include "supervisor/profile.h"
 
 #include <signal.h>
@@ -19,7 +18,6 @@ struct core_boot {
 	int keeper_fd;  /* SOCK_SEQPACKET, supervisor/keeper_proto.h */
 	struct profile_store *profiles, *policy; /* raw texts, read before the drop, parsed after */
 	struct config config;
-	const struct courier_key *courier_key; /* ours; it is not in the configuration, which is printed */
 	int as_root;    /* host ids per slot are in force */
 	uint32_t uid;   /* to become, with gid = uid, when as_root */
 	uint32_t restarts; /* cores before this one */

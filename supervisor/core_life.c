@@ -1,4 +1,5 @@
 /* How a daemon's core hears of its end from the keeper and shows that it lives. */
+#include "supervisor/approvals.h"
 #include "supervisor/core_state.h"
 
 #include "supervisor/keeper_client.h"
@@ -16,6 +17,7 @@ static struct timeval ms_timeval(uint32_t ms)
 void core_drain(struct core *core)
 {
 	core->draining = true;
+	approvals_release(core);
 }
 
 void core_stop(struct core *core)

@@ -19,11 +19,11 @@ struct jail;
 struct call;
 struct client;
 struct drain_waiter;
+struct gate_memory;
 struct sched;
 struct session;
 struct store;
 struct trial;
-struct webhook;
 
 struct core {
 	struct core_boot *boot;
@@ -35,13 +35,14 @@ struct core {
 	struct store *store;        /* NULL until somebody asks: store_of() */
 	bool store_files;           /* its files are here */
 	struct courier_client *courier; /* NULL until something is sent */
-	struct webhook *webhook;        /* NULL: none is configured, or nothing waits for it */
 	struct audit_client *audit; /* NULL: no log, in a private supervisor */
 	LIST_HEAD(, client) clients;
 	LIST_HEAD(, zygote) zygotes;
 	LIST_HEAD(, jail) jails;
 	LIST_HEAD(, call) calls;
 	LIST_HEAD(, session) sessions;
+	LIST_HEAD(, gate_memory) gate_memories; /* of uids; a session has its own */
+	struct event *approvals_ev;       /* approvals_wait.c */
 	LIST_HEAD(, trial) trials;        /* doctor's jails: trial.c */
 	struct sched *sched;
 	struct pools *pools;
@@ -49,6 +50,7 @@ struct core {
 	uint64_t started_ns;
 	uint64_t next_seq;               /* of jails; never 0 */
 	uint32_t next_gen;               /* of zygotes; never 0 */
+	uint32_t rebuilds;               /* changes of the set of tools by agents: max_rebuilds */
 	bool draining;                   /* no new calls */
 	bool stopping;                   /* and when there is none left, leave */
 	bool leaving;                    /* end when the last jail is */

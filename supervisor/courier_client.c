@@ -35,7 +35,7 @@ struct courier_client {
 
 bool courier_is_configured(const struct config *config)
 {
-	return config->approval_webhook[0];
+	return config->decision_url[0];
 }
 
 static void wait_free(struct wait *w)
@@ -173,13 +173,13 @@ static struct wait *wait_new(struct courier_client *cc, uint32_t timeout_ms, cou
 	return NULL;
 }
 
-int courier_send(struct core *core, enum courier_endpoint to, const char *body, size_t len, const char *signature, uint32_t timeout_ms,
-		 courier_done done, void *arg, struct err *err)
+int courier_send(struct core *core, enum courier_endpoint to, const char *body, size_t len, uint32_t timeout_ms, courier_done done,
+		 void *arg, struct err *err)
 {
 	struct courier_ask ask = { .magic = COURIER_MAGIC, .endpoint = to, .timeout_ms = timeout_ms, .body_len = (uint32_t)len };
 	struct iovec iov[] = { { &ask, sizeof(ask) }, { (void *)(uintptr_t)body, len } };
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
-	struct courier_client *cc;
+	struct courier_client *cc = NULL;
 
 	if (len > COURIER_BODY_MAX)
 		return err_set(err, ERR_BUG, EMSGSIZE, "courier", "%zu bytes are more than one message", len);
@@ -190,7 +190,6 @@ int courier_send(struct core *core, enum courier_endpoint to, const char *body, 
 	if (!w)
 		return err_set(err, ERR_HOST, ENOMEM, "courier", "no memory");
 	ask.id = w->id;
-	snprintf(ask.signature, sizeof(ask.signature), "%s", signature);
 	if (sendmsg(cc->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
 		return 0;
 	int e = errno;

@@ -21,9 +21,9 @@ typedef void (*courier_done)(const struct courier_word *word, void *arg);
 
 /* Does the configuration name anybody? Then there is a courier. */
 bool courier_is_configured(const struct config *config);
-/* Calls done once, later; never from here. signature: "" none. -errno with *err: it is not under way. */
-int courier_send(struct core *core, enum courier_endpoint to, const char *body, size_t len, const char *signature, uint32_t timeout_ms,
-		 courier_done done, void *arg, struct err *err);
+/* Calls done once, later; never from here. -errno with *err: it is not under way. */
+int courier_send(struct core *core, enum courier_endpoint to, const char *body, size_t len, uint32_t timeout_ms, courier_done done,
+		 void *arg, struct err *err);
 /* Nobody waits for that any more. */
 void courier_cancel(struct core *core, const void *arg);
 void courier_close(struct core *core);

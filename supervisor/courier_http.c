@@ -86,13 +86,10 @@ static bool header_add(struct post *p, const char *text)
 	return more != NULL;
 }
 
-static bool headers_set(struct post *p, const char *signature)
+static bool headers_set(struct post *p)
 {
-	char line[COURIER_SIGNATURE_MAX + 32];
-
-	snprintf(line, sizeof(line), "X-Brig-Signature: %s", signature);
 	/* Expect: a second round trip for nothing. */
-	return header_add(p, "Content-Type: application/json") && header_add(p, "Expect:") && (!signature[0] || header_add(p, line));
+	return header_add(p, "Content-Type: application/json") && header_add(p, "Expect:");
 }
 
 #define SET(option, value) (curl_easy_setopt(p->easy, (option), (value)) == CURLE_OK)
@@ -123,7 +120,7 @@ void courier_post(const struct courier_ask *ask, const char *body)
 	p->len = p->header_bytes = 0;
 	p->large = false;
 	p->easy = curl_easy_init();
-	if (p->easy && headers_set(p, ask->signature) && options_set(p, ask, body) && curl_multi_add_handle(multi, p->easy) == CURLM_OK)
+	if (p->easy && headers_set(p) && options_set(p, ask, body) && curl_multi_add_handle(multi, p->easy) == CURLM_OK)
 		return;
 	say(ask->id, ENOMEM, 0, "no memory", "", 0);
 	if (p->easy)

@@ -1,6 +1,5 @@
 /* The courier: the one process of brigd that speaks with the network. It is a program of its own, linked with libcurl and with
- * nothing that parses JSON, and runs only where the configuration names somebody to reach. It holds no key: what it carries
- * was signed by core. All messages go over SOCK_SEQPACKET pairs.
+ * nothing that parses JSON, and runs only where the configuration names somebody to reach. All messages go over SOCK_SEQPACKET pairs.
  *
  *   keeper -> courier   struct courier_boot     once, first; whom it may reach
  *                       struct courier_ctl      CORE: core's new pair, with that descriptor
@@ -21,7 +20,7 @@
 /* Its end of the keeper's pair. */
 #define COURIER_FD 3
 
-enum courier_endpoint { COURIER_WEBHOOK, COURIER_ENDPOINTS };
+enum courier_endpoint { COURIER_DECISION, COURIER_ENDPOINTS };
 
 /* One message, either way. Bytes. */
 #define COURIER_BODY_MAX (64u << 10)
@@ -29,16 +28,6 @@ enum courier_endpoint { COURIER_WEBHOOK, COURIER_ENDPOINTS };
 #define COURIER_OPEN_MAX 32u
 #define COURIER_TIME_MIN_MS 50u
 #define COURIER_TIME_MAX_MS 30000u
-/* "t=1700000000,v1=" and 64 hex digits, and the NUL. */
-#define COURIER_SIGNATURE_MAX 104
-
-/* What core signs with, and proves answers by. */
-#define COURIER_KEY_MIN 32u
-#define COURIER_KEY_MAX 4096u
-struct courier_key {
-	uint8_t bytes[COURIER_KEY_MAX];
-	uint32_t len; /* 0: there is none */
-};
 
 struct courier_boot {
 	uint32_t magic;
@@ -54,7 +43,6 @@ struct courier_ctl {
 
 struct courier_ask {
 	uint32_t magic, id, endpoint, timeout_ms, body_len;
-	char signature[COURIER_SIGNATURE_MAX]; /* header X-Brig-Signature; "": none */
 };
 
 struct courier_answer {

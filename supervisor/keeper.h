@@ -9,7 +9,6 @@
 #include "jail/base/err.h"
 #include "supervisor/cgroup.h"
 #include "supervisor/config.h"
-#include "supervisor/courier_proto.h"
 #include "supervisor/keeper_proto.h"
 #include "supervisor/lane.h"
 #include "supervisor/listener.h"
@@ -75,7 +74,6 @@ struct keeper {
 	struct keeper_child courier;
 	int courier_image;      /* its program; -1: there is nobody to reach */
 	bool courier_ready;
-	struct courier_key courier_key;
 	struct loaded next;     /* read again, and not yet taken by core */
 	bool next_pending;
 	bool core_ready;   /* this core said READY */

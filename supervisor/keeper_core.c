@@ -22,7 +22,6 @@ static void NORETURN core_run(const struct keeper *k, int keeper_fd)
 		.profiles = k->boot->profiles,
 		.policy = k->boot->policy,
 		.config = k->boot->config,
-		.courier_key = &k->courier_key,
 		.cgroup = k->host.kind,
 		.as_root = k->lane.ranged,
 		.uid = k->lane.ranged ? k->lane.first_id + LANE_CORE : k->lane.uid,

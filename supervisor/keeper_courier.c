@@ -1,5 +1,6 @@
-/* The keeper's side of the courier: it reads the key, starts the program without any privilege, and makes the pairs over which core
+/* The keeper's side of the courier: it starts the program without any privilege, and makes the pairs over which core
  * speaks with it. */
+#include "supervisor/courier_proto.h"
 #include "supervisor/drop.h"
 #include "supervisor/keeper.h"
 #include "supervisor/log.h"
@@ -12,36 +13,11 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 /* libcurl and its certificates are loaded within a tenth of that. */
 #define READY_MS 10000
-
-static int key_failed(struct err *err, int code, const char *path, const char *what)
-{
-	err_set(err, ERR_CALLER, code, "approval_webhook_key", "%.200s: %s", path, what);
-	err_hint(err, "make it of random bytes (head -c 32 /dev/urandom), mode 0600, owned by the user that starts brigd");
-	return -code;
-}
-
-static int key_read(const char *path, struct courier_key *ret, struct err *err)
-{
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return key_failed(err, errno, path, strerror(errno));
-	if (!S_ISREG(st.st_mode) || (st.st_uid != 0 && st.st_uid != geteuid()) || (st.st_mode & 0077))
-		return key_failed(err, EPERM, path, "others could read or change it");
-	if (st.st_size < (off_t)COURIER_KEY_MIN || st.st_size > (off_t)COURIER_KEY_MAX)
-		return key_failed(err, EINVAL, path, "a key has 32 to 4096 bytes");
-	if (fd_read_all(fd, ret->bytes, (size_t)st.st_size) < 0)
-		return key_failed(err, EIO, path, "cannot read it");
-	ret->len = (uint32_t)st.st_size;
-	return 0;
-}
 
 static void NORETURN child_die(int sock, int code, const char *what)
 {
@@ -81,7 +57,7 @@ static int boot_send(const struct keeper *k, struct err *err)
 {
 	struct courier_boot boot = { .magic = COURIER_MAGIC };
 
-	snprintf(boot.url[COURIER_WEBHOOK], CONFIG_URL_MAX, "%s", k->boot->config.approval_webhook);
+	snprintf(boot.url[COURIER_DECISION], CONFIG_URL_MAX, "%s", k->boot->config.decision_url);
 	int r = fd_send(k->courier.sock, &boot, sizeof(boot), NULL, 0);
 	return r < 0 ? err_set(err, ERR_HOST, -r, "courier", "cannot tell it whom it may reach: %s", strerror(-r)) : 0;
 }
@@ -142,15 +118,12 @@ static int ready_wait(struct keeper *k, struct err *err)
 
 int keeper_courier_open(struct keeper *k, struct err *err)
 {
-	const struct config *c = &k->boot->config;
-	int r = c->approval_webhook_key[0] ? key_read(c->approval_webhook_key, &k->courier_key, err) : 0;
-
-	if (r < 0 || !c->approval_webhook[0])
-		return r;
+	if (!k->boot->config.decision_url[0])
+		return 0;
 	k->courier_image = courier_image_open(err);
 	if (k->courier_image < 0)
 		return k->courier_image;
-	r = courier_start(k, err);
+	int r = courier_start(k, err);
 	return r < 0 ? r : ready_wait(k, err);
 }
 

@@ -9,7 +9,9 @@
 /* It is kept until the answer: room for a UUID or a URL, none for a store of bytes that no limit counts. */
 #define REQUEST_ID_MAX 256
 
-static const struct method *const tables[] = { methods_call, methods_profile, methods_session, methods_status, methods_admin, methods_audit };
+static const struct method *const tables[] = { methods_call,   methods_profile, methods_session, methods_status,
+					       methods_admin,  methods_approval, methods_audit,   methods_tool,
+					       methods_policy };
 
 static const struct method *method_find(const char *name, size_t len)
 {

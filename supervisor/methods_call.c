@@ -2,12 +2,16 @@
 #include "supervisor/audit_record.h"
 #include "supervisor/call.h"
 #include "supervisor/call_log.h"
+#include "supervisor/gate.h"
 #include "supervisor/metrics.h"
 #include "supervisor/request.h"
 #include "supervisor/sched.h"
 #include "supervisor/session.h"
 
 #include <string.h>
+
+/* A store that somebody else holds just now. */
+#define UNDECIDED_RETRY_MS 200
 
 /* The answer to a call that did not begin. */
 static void answer_not_begun(const struct request *rq, enum outcome outcome, const char *profile, const struct err *why, uint32_t retry_after_ms)
@@ -16,7 +20,7 @@ static void answer_not_begun(const struct request *rq, enum outcome outcome, con
 
 	jbuf_init(&b, ANSWER_TEXT_MAX);
 	metrics_refused(rq->core, profile, outcome);
-	answer_refused(outcome, profile, why, retry_after_ms, &b);
+	answer_refused(outcome, "", profile, why, retry_after_ms, &b);
 	request_answer(rq, &b);
 	jbuf_done(&b);
 }
@@ -71,10 +75,9 @@ static int take_session_profile(const struct request *rq, const struct call_requ
 	return -EINVAL;
 }
 
-/* Is there room for one more call of this uid? Else it was answered: as busy, and before it costs a record or a place. */
-static bool call_admit(const struct request *rq, const struct call_request *cr, const char *profile)
+bool request_admit(const struct request *rq, size_t bytes, const char *profile)
 {
-	const char *limit = client_call_room(rq->client, cr->body_len + cr->args_len);
+	const char *limit = client_call_room(rq->client, bytes);
 	struct sched_stats st;
 	struct err why;
 
@@ -87,6 +90,37 @@ static bool call_admit(const struct request *rq, const struct call_request *cr, 
 	metrics_busy(rq->core, limit);
 	call_log_busy(limit, client_uid(rq->client));
 	answer_not_begun(rq, OUTCOME_BUSY, profile, &why, sched_retry_ms(st.waiting + 1, rq->core->boot->config.running_max, st.service_us));
+	return false;
+}
+
+static struct gate_ask ask_of(const struct request *rq, const struct call_request *cr)
+{
+	return (struct gate_ask){ .core = rq->core, .authority = client_authority(rq->client), .uid = client_uid(rq->client),
+				  .pid = client_pid(rq->client), .session = cr->session, .call_id = "", .args = cr->args, .args_len = cr->args_len };
+}
+
+/* No decision could be made: that is no permission. */
+static void answer_undecided(const struct request *rq, const char *profile, const struct err *err)
+{
+	bool soon = err->code == EBUSY || err->code == EAGAIN;
+
+	answer_not_begun(rq, soon ? OUTCOME_BUSY : OUTCOME_INTERNAL_ERROR, profile, err, soon ? UNDECIDED_RETRY_MS : 0);
+}
+
+/* An agent's body passes the gate as any tool does. False: answered already. */
+static bool gate_of_run(const struct request *rq, struct call_request *cr, struct profile *profile)
+{
+	struct gate_ask ask = ask_of(rq, cr);
+	struct err err;
+
+	if (ask.authority != AUTHORITY_AGENT || rq->core->draining)
+		return true;
+	ask.body = cr->body;
+	ask.body_len = cr->body_len;
+	ask.profile = profile;
+	if (gate_run(&ask, &cr->gate, &err) == 0)
+		return true;
+	answer_undecided(rq, profile_name(profile), &err);
 	return false;
 }
 
@@ -116,9 +150,77 @@ static void method_run(const struct request *rq)
 	}
 	if (take_args(rq, &cr, &err) < 0)
 		answer_not_begun(rq, OUTCOME_INVALID_ARGUMENTS, profile_name(profile), &err, 0);
-	else if (call_admit(rq, &cr, profile_name(profile)))
+	else if (request_admit(rq, cr.body_len + cr.args_len, profile_name(profile)) && gate_of_run(rq, &cr, profile))
 		call_start(rq->client, profile, &cr, rq->id, rq->id_len);
 	profile_free(profile);
+}
+
+/* ---- a tool by its name ---- */
+
+static bool take_wait(const struct request *rq, bool *ret)
+{
+	size_t len = 0;
+	_cleanup_free_ char *word = request_string(rq, "approval", &len);
+
+	*ret = word && strcmp(word, "wait") == 0 && len == 4;
+	if (!word || *ret || (strcmp(word, "return") == 0 && len == 6))
+		return true;
+	request_refuse_params(rq, "approval is \"return\" or \"wait\"");
+	return false;
+}
+
+/* A tool runs under its own narrowed profile, and never in a jail that others have used. */
+static bool session_fits(const struct request *rq, const struct session *s)
+{
+	struct err err;
+
+	if (!s->keeps_state)
+		return true;
+	err_set(&err, ERR_CALLER, EINVAL, "session", "session %s keeps state in a jail of its own; a tool runs in a fresh one", s->id);
+	err_hint(&err, "name a session that was opened without state, or none");
+	request_refuse(rq, RPC_PARAMS, &err);
+	return false;
+}
+
+static void start_tool(const struct request *rq, struct call_request *cr, const char *name, size_t name_len)
+{
+	struct gate_ask ask = ask_of(rq, cr);
+	struct gate *g = NULL;
+	struct err err;
+
+	ask.name = name;
+	ask.name_len = name_len;
+	if (!rq->core->draining && gate_call(&ask, &g, &err) < 0) {
+		answer_undecided(rq, "", &err);
+		return;
+	}
+	cr->gate = g;
+	cr->body = g && g->tool ? g->tool->body : "";
+	cr->body_len = strlen(cr->body);
+	call_start(rq->client, g ? g->profile : NULL, cr, rq->id, rq->id_len);
+}
+
+static void method_call_tool(const struct request *rq)
+{
+	struct call_request cr = { .best_effort = request_true(rq, "best_effort"),
+				   .want_stages = request_true(rq, "stages"),
+				   .stream = request_true(rq, "stream") };
+	size_t len = 0;
+	_cleanup_free_ char *name = request_string(rq, "name", &len);
+	struct err err;
+
+	if (!name) {
+		request_refuse_params(rq, "call needs the name of a tool (a string)");
+		return;
+	}
+	if (!take_wait(rq, &cr.wait) || (has(rq, "session") && (!(cr.session = request_session(rq)) || !session_fits(rq, cr.session))))
+		return;
+	if (request_check_effort(rq, &err) < 0)
+		request_refuse(rq, RPC_AUTHORITY, &err);
+	else if (take_args(rq, &cr, &err) < 0)
+		answer_not_begun(rq, OUTCOME_INVALID_ARGUMENTS, "", &err, 0);
+	else if (request_admit(rq, cr.body_len + cr.args_len, ""))
+		start_tool(rq, &cr, name, len);
 }
 
 /* ---- what runs ---- */
@@ -132,7 +234,7 @@ static const char *call_state_name(const struct call *c)
 		[CALL_KILLED] = "ending",
 	};
 
-	return names[c->state];
+	return c->waits ? "approval" : names[c->state];
 }
 
 /* An agent sees and ends the calls of its own uid, whatever connection they came by; an operator all. */
@@ -155,6 +257,11 @@ static void method_list(const struct request *rq)
 			continue;
 		jbuf_printf(&b, "%s{\"call_id\":\"%s\",\"profile\":", sep, c->id);
 		jbuf_cstring(&b, c->profile);
+		jbuf_text(&b, ",\"tool\":");
+		if (c->gate && c->gate->tool)
+			jbuf_cstring(&b, c->gate->name);
+		else
+			jbuf_text(&b, "null");
 		jbuf_printf(&b, ",\"state\":\"%s\",\"uid\":%u,\"pid\":%d,\"age_ms\":%.1f,\"session\":", call_state_name(c), c->uid, c->pid,
 			    (double)(now - c->received_ns) / 1e6);
 		if (c->session)
@@ -213,11 +320,21 @@ static const struct param params_run[] = { { "body", STRING_FIRST, "a string" },
 					   { "session", STRING_FIRST, "a string" },
 					   { 0 } };
 
+static const struct param params_call[] = { { "name", STRING_FIRST, "a string" },
+					    { "args", NULL, NULL },
+					    { "best_effort", BOOL_FIRST, "true or false" },
+					    { "stages", BOOL_FIRST, "true or false" },
+					    { "stream", BOOL_FIRST, "true or false" },
+					    { "session", STRING_FIRST, "a string" },
+					    { "approval", STRING_FIRST, "\"return\" or \"wait\"" },
+					    { 0 } };
+
 static const struct param params_cancel[] = { { "call_id", STRING_FIRST, "a string" }, { 0 } };
 static const struct param params_none[] = { { 0 } };
 
 const struct method methods_call[] = {
 	{ "run", method_run, params_run, false },
+	{ "call", method_call_tool, params_call, false },
 	{ "list", method_list, params_none, false },
 	{ "cancel", method_cancel, params_cancel, false },
 	{ 0 },

@@ -27,6 +27,8 @@ const char *metrics_profile(struct core *core, const char *name)
 {
 	size_t len;
 
+	if (!name[0])
+		return METRICS_NONE;
 	return profile_store_text(core->boot->profiles, name, &len) ? name : METRICS_CUSTOM;
 }
 
@@ -62,6 +64,19 @@ void metrics_busy(struct core *core, const char *limit)
 	_Static_assert(ARRAY_LEN(names) == BUSY_LIMIT_COUNT, "a counter for each limit");
 
 	core->metrics->busy[word_find(names, BUSY_LIMIT_COUNT, limit)]++;
+}
+
+void metrics_decision(struct core *core, unsigned decision)
+{
+	if (decision < METRICS_DECISIONS)
+		core->metrics->decisions[decision]++;
+}
+
+void metrics_approval(struct core *core, const char *state)
+{
+	static const char *const names[] = APPROVAL_NAMES;
+
+	core->metrics->approvals[word_find(names, METRICS_APPROVALS, state)]++;
 }
 
 void metrics_restart(struct core *core, const char *process)

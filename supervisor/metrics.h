@@ -17,6 +17,9 @@ void metrics_free(struct metrics *metrics);
 void metrics_call(const struct call *call);
 /* One that was refused before it became a call (invalid_arguments). */
 void metrics_refused(struct core *core, const char *profile, enum outcome outcome);
+/* What the policy said to a call; what became of a question: "pending" when it was asked, else a state of it. */
+void metrics_decision(struct core *core, unsigned decision);
+void metrics_approval(struct core *core, const char *state);
 /* A connection or a request was turned away for this limit; calls that end as busy count by themselves. */
 void metrics_busy(struct core *core, const char *limit);
 /* A jail parked for the pool, so long after it was begun; one was taken from there; one died there. */

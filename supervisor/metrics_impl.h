@@ -9,6 +9,8 @@
 /* Profiles that a caller brought. */
 #define METRICS_CUSTOM "custom"
 #define METRICS_OTHER "other"
+/* The gate let it come to none. */
+#define METRICS_NONE "none"
 
 enum metrics_jail { METRICS_WARM, METRICS_COLD, METRICS_SESSION, METRICS_JAILS };
 #define METRICS_JAIL_NAMES { "warm", "cold", "session" }
@@ -23,6 +25,12 @@ enum metrics_jail { METRICS_WARM, METRICS_COLD, METRICS_SESSION, METRICS_JAILS }
 
 #define RESTART_NAMES { "core", "audit", "zygote" }
 enum metrics_process { RESTART_CORE, RESTART_AUDIT, RESTART_ZYGOTE, RESTART_COUNT };
+
+/* In the order of enum decision; and what becomes of questions. */
+#define DECISION_NAMES { "allow", "deny", "escalate" }
+#define METRICS_DECISIONS 3
+#define APPROVAL_NAMES { "pending", "approved", "denied", "expired", "used", "void" }
+#define METRICS_APPROVALS 6
 
 #define TOUCHED_NAMES { "pids", "stdout", "stderr", "file_size", "tmpfs" } /* in the order of enum limit_bit */
 #define TOUCHED_COUNT 5
@@ -41,6 +49,7 @@ struct metrics {
 	uint64_t busy[BUSY_LIMIT_COUNT];
 	uint64_t touched[TOUCHED_COUNT];
 	uint64_t restarts[RESTART_COUNT];
+	uint64_t decisions[METRICS_DECISIONS], approvals[METRICS_APPROVALS];
 	double start_time; /* of core, since 1970 */
 };
 

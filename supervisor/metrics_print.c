@@ -47,6 +47,17 @@ static void limits_print(const struct metrics *m, struct jbuf *b)
 	words_print(b, "brig_busy_total", "limit", busy, m->busy, BUSY_LIMIT_COUNT);
 }
 
+static void gate_print(const struct metrics *m, struct jbuf *b)
+{
+	static const char *const decisions[] = DECISION_NAMES;
+	static const char *const approvals[] = APPROVAL_NAMES;
+
+	prom_family(b, "brig_decisions_total", "counter", "What the policy said to calls.");
+	words_print(b, "brig_decisions_total", "decision", decisions, m->decisions, METRICS_DECISIONS);
+	prom_family(b, "brig_approvals_total", "counter", "Questions that were asked (pending), and what became of them; used: each use.");
+	words_print(b, "brig_approvals_total", "state", approvals, m->approvals, METRICS_APPROVALS);
+}
+
 /* Two pools may stand behind one name: one for callers that said --best-effort. */
 struct pool_row {
 	const char *profile;
@@ -146,6 +157,7 @@ void metrics_print(struct core *core, struct jbuf *b)
 	calls_print(core->metrics, b);
 	pools_print(core, b);
 	limits_print(core->metrics, b);
+	gate_print(core->metrics, b);
 	now_print(core, b);
 	audit_print(core, b);
 	self_print(core->metrics, b);

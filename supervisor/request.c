@@ -131,12 +131,10 @@ bool request_false(const struct request *rq, const char *name)
 	return value_is(rq, name, "false");
 }
 
-bool request_may_use(const struct request *rq, const char *profile)
+bool core_agent_may_use(const struct core *core, const char *profile)
 {
-	const struct config_names *allowed = &rq->core->boot->config.profiles;
+	const struct config_names *allowed = &core->boot->config.profiles;
 
-	if (client_authority(rq->client) != AUTHORITY_AGENT)
-		return true;
 	if (strcmp(profile, ABSTRACT_PROFILE) == 0)
 		return false;
 	for (uint32_t i = 0; i < allowed->count; i++)
@@ -145,16 +143,25 @@ bool request_may_use(const struct request *rq, const char *profile)
 	return allowed->any;
 }
 
+bool request_may_use(const struct request *rq, const char *profile)
+{
+	return client_authority(rq->client) != AUTHORITY_AGENT || core_agent_may_use(rq->core, profile);
+}
+
+int request_check_effort(const struct request *rq, struct err *err)
+{
+	if (client_authority(rq->client) != AUTHORITY_AGENT || !request_true(rq, "best_effort") || rq->core->boot->config.allow_best_effort)
+		return 0;
+	err_set(err, ERR_CALLER, EPERM, AUTHORITY, "best_effort: an agent may not weaken its jail");
+	err_hint(err, "the operator may permit it: allow_best_effort in brigd.conf(5)");
+	return -EPERM;
+}
+
 /* Who asks may not approve: on agent.sock the limits are the operator's words, never the caller's. */
 int request_check_agent(const struct request *rq, const char *profile, struct err *err)
 {
-	if (client_authority(rq->client) != AUTHORITY_AGENT)
-		return 0;
-	if (request_true(rq, "best_effort") && !rq->core->boot->config.allow_best_effort) {
-		err_set(err, ERR_CALLER, EPERM, AUTHORITY, "best_effort: an agent may not weaken its jail");
-		err_hint(err, "the operator may permit it: allow_best_effort in brigd.conf(5)");
+	if (request_check_effort(rq, err) < 0)
 		return -EPERM;
-	}
 	if (request_may_use(rq, profile))
 		return 0;
 	err_set(err, ERR_CALLER, EPERM, AUTHORITY, "profile %.60s is not for agent.sock", profile);

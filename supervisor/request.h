@@ -19,6 +19,8 @@
 #define RPC_SESSION (-32003)
 /* A session's jail cannot be had on this host. */
 #define RPC_SETUP (-32004)
+/* What it is about is not any more what it was. */
+#define RPC_STALE (-32005)
 
 /* The largest answer that is no call's. */
 #define ANSWER_TEXT_MAX (4u << 20)
@@ -68,7 +70,8 @@ struct method {
 	const struct param *params;
 	bool admin; /* not over agent.sock */
 };
-extern const struct method methods_admin[], methods_audit[], methods_call[], methods_profile[], methods_session[], methods_status[];
+extern const struct method methods_admin[], methods_approval[], methods_audit[], methods_call[], methods_policy[], methods_profile[], methods_session[], methods_status[],
+	methods_tool[];
 
 void request_refuse(const struct request *rq, int code, const struct err *err);
 void request_refuse_params(const struct request *rq, const char *what);
@@ -91,8 +94,12 @@ bool request_find(const struct request *rq, const char *name, struct slice *ret)
 char *request_string(const struct request *rq, const char *name, size_t *ret_len);
 bool request_true(const struct request *rq, const char *name);
 bool request_false(const struct request *rq, const char *name); /* said to be false; absent is neither */
+/* May agents name that profile? */
+bool core_agent_may_use(const struct core *core, const char *profile);
 /* May this client run calls under the profile of that name? */
 bool request_may_use(const struct request *rq, const char *profile);
+/* An agent may not weaken its jail. 0 on other sockets. */
+int request_check_effort(const struct request *rq, struct err *err);
 /* What an agent may not ask for: a profile that is not for it, or best_effort. 0 on other sockets. */
 int request_check_agent(const struct request *rq, const char *profile, struct err *err);
 /* The profile that the parameters name, or carry as text; that of the configuration where they do neither. */
@@ -102,5 +109,8 @@ void request_refuse_profile(const struct request *rq, const struct err *err);
 struct session;
 /* The open session that params.session names; NULL: refused already, saying why there is none. */
 struct session *request_session(const struct request *rq);
+
+/* Is there room for one more call of this uid? Else it was answered: as busy, and before it costs a record or a place. */
+bool request_admit(const struct request *rq, size_t bytes, const char *profile);
 
 #endif

@@ -1,6 +1,7 @@
 #include "supervisor/session_impl.h"
 
 #include "supervisor/audit_client.h"
+#include "supervisor/gate_memory.h"
 #include "supervisor/log.h"
 #include "supervisor/profile_cache.h"
 #include "supervisor/request.h"
@@ -38,6 +39,7 @@ static void session_free(struct session *s)
 	free(s->task);
 	free(s->user_id);
 	free(s->labels);
+	gate_memory_free(s->gate_memory);
 	free(s);
 }
 

@@ -20,6 +20,8 @@ enum session_state { SESSION_OPENING, SESSION_OPEN, SESSION_ENDED };
 #define SESSION_USER_MAX 128u
 #define SESSION_LABELS_MAX 4096u
 
+struct gate_memory;
+
 struct session {
 	LIST_ENTRY(session) link;
 	struct core *core;
@@ -30,6 +32,7 @@ struct session {
 	bool keeps_state;
 	char *task, *user_id;     /* UTF-8, or NULL */
 	char *labels;             /* JSON object of strings, or NULL */
+	struct gate_memory *gate_memory; /* gate_memory.h; NULL: nothing yet */
 	struct profile *profile;  /* a reference */
 	struct pending *opening;  /* session.open, while OPENING */
 	struct event *watch;      /* until ENDED */

@@ -18,6 +18,8 @@ enum outcome verdict_of(const struct evidence *ev)
 
 	if (ev->internal)
 		return OUTCOME_INTERNAL_ERROR;
+	if (ev->gate != OUTCOME_OK) /* nothing of it ever ran */
+		return ev->gate;
 	if (ev->frame_complete && !kernel_killed)
 		return ev->frame_ok ? OUTCOME_OK : OUTCOME_TOOL_ERROR;
 	if (ev->busy)

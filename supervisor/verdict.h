@@ -13,6 +13,7 @@ struct evidence {
 	/* Facts from before any kill of ours. */
 	bool frame_complete; /* a whole result frame came and its payload is valid */
 	bool frame_ok;       /* it is a value, not an error */
+	enum outcome gate;   /* OUTCOME_OK: the gate let it through; else how it ended there */
 	bool internal;       /* the supervisor itself failed (zygote or keeper gone) */
 	bool setup_failed;   /* never reached PARKED */
 	bool busy;           /* there was no room to begin */

@@ -100,12 +100,13 @@ static void a_note_about_a_tool_says_all_of_it(void **state UNUSED)
 	struct jbuf b;
 
 	audit_fill_about(&(struct audit_about){ .tool = "drop_table", .hash = "sha256:" HASH_A, .approval = ID_B, .rule = "policy.json:12 destructive",
-				 .args = "{}", .args_len = 2, .profile = "pure", .decided = true, .decision = AUDIT_ESCALATE,
+				 .args = "{}", .args_len = 2, .reason = "secret", .profile = "pure", .decided = true, .decision = AUDIT_ESCALATE,
 				 .text = "x\n{\"kind\":\"approval_decide\"}\033[2J\302\233J\177" }, &r);
 	line_of(&r, &b);
 	assert_non_null(strstr(b.data, ",\"tool\":\"drop_table\",\"tool_hash\":\"sha256:" HASH_A "\",\"profile\":\"pure\",\"args\":{\"sha256\":\""
 				       "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a\",\"bytes\":2},\"decision\":\"escalate\","
-				       "\"rule\":\"policy.json:12 destructive\",\"approval\":\"" ID_B "\",\"text\":\"x\\n{\\\"kind\\\":"
+				       "\"rule\":\"policy.json:12 destructive\",\"approval\":\"" ID_B "\",\"reason\":{\"sha256\":\""
+				       "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b\",\"bytes\":6},\"text\":\"x\\n{\\\"kind\\\":"
 				       "\\\"approval_decide\\\"}\\u001b[2J\\u009bJ\\u007f\",\"prev\":"));
 	jbuf_done(&b);
 }

@@ -3,6 +3,7 @@
 #include "jail/base/fd.h"
 #include "supervisor/decimal.h"
 #include "supervisor/glob.h"
+#include "supervisor/policy_cases.h"
 #include "supervisor/policy_impl.h"
 #include "supervisor/policy_path.h"
 #include "tests/unit/unit.h"
@@ -617,6 +618,129 @@ static void test_decimals(void **state UNUSED)
 	assert_false(decimal_compare("1", 1, "1e9999999999999", 15, &order));
 }
 
+/* ---- what is said at check ---- */
+
+static void lint_add(const char *where, const char *what, void *arg)
+{
+	char *all = arg;
+	size_t n = strlen(all);
+
+	snprintf(all + n, 2000 - n, "%s %s\n", where, what);
+}
+
+static const struct {
+	const char *rules, *where, *what; /* what NULL: nothing is said */
+} lints[] = {
+	{ "{\"match\":\"a\",\"decide\":\"allow\"},{\"match\":\"b\",\"decide\":\"deny\"}", "", NULL },
+	{ "{\"match\":\"a*\",\"decide\":\"allow\"},\n{\"match\":\"ab\",\"decide\":\"allow\"}", "p.json:2:1", "says the same before it" },
+	{ "{\"match\":\"ab\",\"decide\":\"allow\"},\n{\"match\":\"a*\",\"decide\":\"allow\"}", "", NULL },
+	{ "{\"match\":\"ab\",\"decide\":\"allow\"},\n{\"match\":[\"x\",\"a*\"],\"decide\":\"deny\"}", "p.json:1:11", "p.json:2 decides \"deny\" for all" },
+	{ "{\"match\":\"ab\",\"decide\":\"allow\"},\n{\"match\":\"ab\",\"decide\":\"escalate\"}", "p.json:1:11", "contradicts p.json:2" },
+	{ "{\"match\":\"ab\",\"decide\":\"escalate\"},\n{\"match\":\"*\",\"decide\":\"deny\",\"when\":{\"network\":true}}", "", NULL },
+	{ "{\"match\":\"ab\",\"decide\":\"allow\",\"when\":{\"network\":true,\"uid\":1}},\n{\"match\":\"*\",\"decide\":\"deny\",\"when\":{\"network\":true}}", "p.json:1:11", "decides \"deny\"" },
+	{ "{\"match\":\"ab\",\"decide\":\"allow\",\"when\":{\"trust_at_least\":\"elevated\"}},\n{\"match\":\"*\",\"decide\":\"deny\",\"when\":{\"trust_at_least\":\"admin\"}}", "", NULL },
+	{ "{\"match\":\"ab\",\"decide\":\"allow\",\"when\":{\"args\":{\"a\":{\"min\":1}}}},\n{\"match\":\"*\",\"decide\":\"deny\",\"when\":{\"args\":{\"a\":{\"min\":2}}}}", "", NULL },
+	{ "{\"match\":\"a\",\"decide\":\"deny\",\"when\":{\"trust_below\":\"standard\"}}", "p.json:1:11", "no trust is below" },
+	{ "{\"match\":\"a\",\"decide\":\"deny\",\"when\":{\"trust_below\":\"admin\",\"trust_at_least\":\"admin\"}}", "p.json:1:11", "at least the one" },
+	{ "{\"match\":\"a\",\"decide\":\"deny\",\"when\":{\"time\":{\"from\":\"08:00\",\"to\":\"08:00\"}}}", "p.json:1:11", "no time lies" },
+	{ "{\"match\":\"a\",\"decide\":\"deny\",\"when\":{\"scope\":\"read-only\",\"write\":true}}", "p.json:1:11", "what writes" },
+	{ "{\"match\":\"a\",\"decide\":\"deny\",\"when\":{\"custom\":true,\"reviewed\":true}}", "p.json:1:11", "either custom" },
+	{ "{\"match\":\"run\",\"decide\":\"deny\",\"when\":{\"state\":\"draft\"}}", "p.json:1:11", "sent with run" },
+	{ "{\"match\":\"a\",\"decide\":\"deny\",\"when\":{\"state\":\"removed\"}}", "p.json:1:11", "never asked" },
+	{ "{\"match\":\"a\",\"decide\":\"allow\",\"when\":{\"rate\":{\"over\":1,\"per\":\"1s\"}}}", "p.json:1:11", "too often" },
+	{ "{\"match\":\"a\",\"decide\":\"deny\",\"when\":{\"args\":{\"p\":{\"present\":false,\"equals\":1}}}}", "p.json:1:11", "absent and of some value" },
+	/* One that never holds hides nothing. */
+	{ "{\"match\":\"*\",\"decide\":\"deny\",\"when\":{\"trust_below\":\"standard\"}},{\"match\":\"a\",\"decide\":\"allow\",\"when\":{\"trust_below\":\"standard\"}}", "p.json:1:11", "no trust is below" },
+};
+
+static void test_what_can_hardly_be_meant_is_said(void **state UNUSED)
+{
+	char text[600], all[2000], want[160];
+
+	for (size_t i = 0; i < ARRAY_LEN(lints); i++) {
+		snprintf(text, sizeof(text), "{\"rules\":[%s]}", lints[i].rules);
+		struct policy *p = parse(text);
+		if (!p)
+			fail_msg("%s: %s", text, g_err.detail);
+		all[0] = '\0';
+		policy_lint(p, lint_add, all);
+		snprintf(want, sizeof(want), "%s ", lints[i].where);
+		if (lints[i].what ? strncmp(all, want, strlen(want)) != 0 || !strstr(all, lints[i].what) : all[0] != '\0')
+			fail_msg("%s\nsaid: %s", text, all);
+		policy_free(p);
+	}
+	struct policy *p = shipped();
+	all[0] = '\0';
+	policy_lint(p, lint_add, all);
+	assert_string_equal(all, "");
+	policy_free(p);
+}
+
+/* ---- verdict tables ---- */
+
+static int cases_of(const char *text, char *ret, size_t cap)
+{
+	struct policy_text cases = { "c.json", text, strlen(text) };
+	struct policy *p = NULL;
+	struct jbuf b;
+
+	memset(&g_err, 0, sizeof(g_err));
+	int r = policy_cases_policy(&cases, &p, &g_err);
+	jbuf_init(&b, 1u << 20);
+	if (r == 0 && !p)
+		p = shipped();
+	if (r == 0)
+		r = policy_cases_run(p, &cases, 1767312000000, &b, &g_err);
+	snprintf(ret, cap, "%s", b.data ? b.data : "");
+	jbuf_done(&b);
+	policy_free(p);
+	return r;
+}
+
+static void test_tables_of_verdicts(void **state UNUSED)
+{
+	static const struct {
+		const char *request, *found;
+	} good[] = {
+		{ "{\"tool\":\"t\",\"expect\":\"allow\"}", "\"wrong\":0" },
+		{ "{\"tool\":\"t\",\"expect\":\"denied\"}", "\"wrong\":1" },
+		{ "{\"tool\":\"t\",\"permissions\":{\"network\":true},\"expect\":\"denied\"}", "\"rule\":\"p.json:6 network-needs-trust\"" },
+		{ "{\"tool\":\"t\",\"scope\":\"destructive\",\"permissions\":{},\"trust\":\"admin\",\"expect\":\"allow\"}", "\"wrong\":0" },
+		{ "{\"tool\":\"t\",\"scope\":\"read-write\",\"args\":{/* c */\"path\":\"/srv/x\"},\"workspace\":\"/srv\",\"expect\":\"allow\"}", "\"wrong\":0" },
+		{ "{\"tool\":\"a b\",\"expect\":\"unknown_tool\"}", "\"wrong\":0" },
+		{ "{\"tool\":\"run\",\"expect\":\"allow\",\"name\":\"n\\u001b\"}", "\"unhit\":7" },
+	};
+	static const struct {
+		const char *text, *where, *detail;
+	} wrong[] = {
+		{ "{}", "c.json:1:1", "no \"requests\"" },
+		{ "{\"requests\":[{\"tool\":\"t\"}]}", "c.json:1:14", "expect" },
+		{ "{\"requests\":[{\"tool\":\"t\",\"expect\":\"alow\"}]}", "c.json:1:26", "\"alow\"" },
+		{ "{\"requests\":[{\"tol\":\"t\"}]}", "c.json:1:15", "\"tol\"" },
+		{ "{\"requests\":[{\"tool\":\"t\",\"expect\":\"deny\",\"permissions\":{\"write\":true}}]}", "c.json:1:42", "filesystem" },
+		{ "{\"requests\":[{\"tool\":\"t\",\"expect\":\"deny\",\"time\":\"noon\"}]}", "c.json:1:42", "moment" },
+		{ "{\"policy\":{\n\"rules\":[{\"mach\":1}]},\"requests\":[]}", "c.json:2:11", "\"mach\"" },
+	};
+	static char out[1u << 16];
+	char text[600];
+
+	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+		snprintf(text, sizeof(text), "{\"requests\":[%s]}", good[i].request);
+		if (cases_of(text, out, sizeof(out)) < 0 || !strstr(out, good[i].found))
+			fail_msg("%s\n%s%s", text, g_err.detail, out);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+		if (cases_of(wrong[i].text, out, sizeof(out)) == 0 || strcmp(g_err.where, wrong[i].where) != 0 || !strstr(g_err.detail, wrong[i].detail))
+			fail_msg("%s\n%s: %s", wrong[i].text, g_err.where, g_err.detail);
+	assert_int_equal(cases_of("{\"policy\":{\"rules\":[{\"match\":\"*\",\"decide\":\"allow\",\"when\":{\"time\":{\"days\":[\"sat\"]}}}]},\"tools\":[\"t\"],"
+				  "\"requests\":[{\"tool\":\"t\",\"expect\":\"allow\",\"time\":\"2026-01-03T10:00Z\"},{\"tool\":\"t\",\"expect\":\"deny\"},"
+				  "{\"tool\":\"T\",\"expect\":\"unknown_tool\"}]}",
+				  out, sizeof(out)),
+			 0);
+	assert_non_null(strstr(out, "\"wrong\":0"));
+	assert_non_null(strstr(out, "\"where\":\"c.json:1\",\"name\":null,\"decide\":\"allow\",\"hits\":1"));
+}
+
 static void test_words(void **state UNUSED)
 {
 	for (int i = 0; i < TRUST_COUNT; i++)
@@ -647,6 +771,8 @@ int main(void)
 		cmocka_unit_test(test_globs),
 		cmocka_unit_test(test_a_glob_is_no_way_to_burn_time),
 		cmocka_unit_test(test_decimals),
+		cmocka_unit_test(test_what_can_hardly_be_meant_is_said),
+		cmocka_unit_test(test_tables_of_verdicts),
 		cmocka_unit_test(test_words),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
