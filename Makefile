@@ -48,6 +48,7 @@ ALLL = $(LHARD) $(SAN) $(LDFLAGS)
 # not be in it. Each program is its main file, its own objects, and these libraries.
 BRIG_MAIN := agent/main.c
 BRIGD_MAIN := supervisor/main.c
+RELAY_MAIN := agent/relay_main.c
 ZYGOTE_MAIN := jail/zygote_main.c
 COURIER_MAIN := supervisor/courier_main.c
 
@@ -55,15 +56,18 @@ COURIER_MAIN := supervisor/courier_main.c
 BASE_SRC := $(addprefix jail/base/,$(addsuffix .c, \
 	err fd names))
 WIRE_SRC := $(addprefix supervisor/wire/,$(addsuffix .c, \
-	chain jbuf json json_find json_string record utf8))
+	chain hmac jbuf json json_find json_string record utf8))
 AGENT_SRC := $(addprefix agent/,$(addsuffix .c, \
 	audit_source audit_verify cmd_audit cmd_audit_tail \
-	args cmd_approvals cmd_call \
+	args cmd_approvals cmd_relay cmd_call \
 	call cmd_admin cmd_cancel cmd_doctor cmd_list cmd_metrics cmd_profile cmd_run cmd_status connect file nearest options private question \
 	cmd_policy \
 	cmd_session doctor_processes follow \
 	cmd_tool tool_folder tool_make \
 	rpc show stop table text))
+# brig-relay: HTTP, and of brig what asks a daemon.
+RELAY_SRC := $(RELAY_MAIN) $(addprefix agent/,$(addsuffix .c, \
+	relay relay_post relay_serve call connect file nearest options private rpc show stop text))
 # The keeper's, with privilege, come first; then what core parses and decides with.
 SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	keeper keeper_audit keeper_courier keeper_caps keeper_child keeper_core keeper_loop keeper_reload keeper_serve listener load load_pack load_policy notify cmdline dirs \
@@ -101,27 +105,30 @@ BRIGD_SRC := $(BRIGD_MAIN) $(SUPERVISOR_SRC) $(WIRE_SRC) $(BASE_SRC) $(SPEC_SRC)
 # The zygote reports by zygote_fail() and die_at(): it has no use for struct err.
 ZYGOTE_SRC := $(ZYGOTE_MAIN) $(JAIL_SRC) $(SPEC_SRC) $(filter-out %/err.c,$(BASE_SRC))
 COURIER_ALL := $(COURIER_MAIN) $(COURIER_SRC) jail/base/fd.c
-STRAY := $(filter-out $(COURIER_ALL) $(BRIG_SRC) $(BRIGD_SRC) $(ZYGOTE_SRC),$(wildcard agent/*.c jail/*.c jail/base/*.c supervisor/*.c supervisor/wire/*.c))
+STRAY := $(filter-out $(BRIG_SRC) $(RELAY_SRC) $(COURIER_ALL) $(BRIGD_SRC) $(ZYGOTE_SRC),$(wildcard agent/*.c jail/*.c jail/base/*.c supervisor/*.c supervisor/wire/*.c))
 $(if $(STRAY),$(error in no program's list above: $(STRAY)))
 
 BRIG_PKG := libmd
+RELAY_PKG := libmd libevent_core libevent_extra libcurl
 BRIGD_PKG := libcjson libseccomp libcap libevent_core libmd sqlite3 libpcre2-8
 ZYGOTE_PKG := python3-embed libcap libnl-route-3.0 libnl-3.0
 COURIER_PKG := libcurl libseccomp
 TEST_PKG := cmocka $(sort $(BRIG_PKG) $(BRIGD_PKG) $(ZYGOTE_PKG))
 
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
-PROGRAMS := $(B)/brig $(B)/brigd $(B)/brig-zygote $(B)/brig-courier
+PROGRAMS := $(B)/brig $(B)/brig-relay $(B)/brigd $(B)/brig-zygote $(B)/brig-courier
 PRELUDE_OBJ := $(B)/obj/prelude.o
 
 .PHONY: all
-all: $(PROGRAMS) ## build brig, brigd, brig-zygote and brig-courier into build/
+all: $(PROGRAMS) ## build the programs into build/
 
 $(B)/brig: $(call obj,$(BRIG_SRC))
+$(B)/brig-relay: $(call obj,$(RELAY_SRC) $(WIRE_SRC) $(BASE_SRC))
 $(B)/brigd: $(call obj,$(BRIGD_SRC))
 $(B)/brig-zygote: $(call obj,$(ZYGOTE_SRC)) $(PRELUDE_OBJ)
 $(B)/brig-courier: $(call obj,$(COURIER_ALL))
 $(B)/brig: LINK_PKG := $(BRIG_PKG)
+$(B)/brig-relay: LINK_PKG := $(RELAY_PKG)
 $(B)/brigd: LINK_PKG := $(BRIGD_PKG)
 $(B)/brig-zygote: LINK_PKG := $(ZYGOTE_PKG)
 $(B)/brig-courier: LINK_PKG := $(COURIER_PKG)
@@ -143,6 +150,7 @@ $(B)/obj/jail/base/%.o: OBJ_PKG =
 $(B)/obj/supervisor/%.o: OBJ_PKG = libcjson libseccomp libcap libevent_core sqlite3 libpcre2-8
 $(B)/obj/supervisor/courier_main.o $(B)/obj/supervisor/courier_http.o: OBJ_PKG = libcurl
 $(B)/obj/agent/%.o: OBJ_PKG =
+$(B)/obj/agent/relay%.o: OBJ_PKG = libevent_core libevent_extra libcurl
 # "@stdlib" of a profile is the library of the very Python that the zygote is linked with.
 $(B)/obj/supervisor/profile_mounts.o: DEFS = -DBRIG_PYTHON_VERSION='"$(shell $(PKG) --modversion python3-embed)"'
 $(B)/obj/tests/%.o: OBJ_PKG = $(TEST_PKG)

@@ -104,6 +104,14 @@ static const struct option approve_options[] = {
 	OPT_SOCKET,
 	{ 0 },
 };
+/* The program that it starts has the same, and checks them. */
+static const struct option relay_options[] = {
+	{ "--key", "FILE", "the shared key that signs both ways; readable for you alone", OPT(key) },
+	{ "--webhook", "URL", "where open questions are posted", OPT(webhook) },
+	{ "--listen", "HOST:PORT", "take signed answers there, on this host alone", OPT(listen) },
+	OPT_SOCKET,
+	{ 0 },
+};
 static const struct option deny_options[] = {
 	{ "--reason", "TEXT", "why, for the model that asked", OPT(reason) },
 	OPT_JSON,
@@ -172,6 +180,9 @@ static const struct verb verbs[] = {
 		"brig approve 4f0c2a --uses 3 --for 10m", 1, 1, cmd_approve },
 	{ "deny", "ID", "refuse what was asked for", deny_options, NULL, "Asked over admin.sock.",
 		"brig deny 4f0c2a --reason 'not on a weekday'", 1, 1, cmd_deny },
+	{ "relay", "", "carry approvals to a webhook, and signed answers back", relay_options, NULL,
+		"Runs until it is stopped. Asks over admin.sock, once a second.",
+		"brig relay --key /etc/brig/relay.key --webhook https://ops.example/brig --listen 127.0.0.1:8099", 0, 0, cmd_relay },
 	{ "profile", "list | show NAME|FILE | check FILE", "look at profiles", profile_options,
 		" explain learn diff surface ", NULL, "brig profile show pure --effective", 1, 2, cmd_profile },
 	{ "policy", "check [FILE ...] | test CASES.json", "prove the rules of the gate", policy_options, NULL,
@@ -235,7 +246,7 @@ static const struct {
 	const char *title, *verbs;
 } groups[] = {
 	{ "Run", " run call session list cancel " },
-	{ "Tools, and who decides", " tool approvals approve deny " },
+	{ "Tools, and who decides", " tool approvals relay approve deny " },
 	{ "Rules", " profile policy why " },
 	{ "Look and prove", " doctor audit status metrics " },
 	{ "Operate a daemon", " pool reload drain " },

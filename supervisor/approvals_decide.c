@@ -63,10 +63,10 @@ static int record(struct core *core, const struct approval *a, const struct deci
 {
 	char text[AUDIT_TEXT_MAX];
 
-	snprintf(text, sizeof(text), "%s %s%s%.100s", d->by, outcome, d->reason && d->reason[0] ? ": " : "", d->reason ?: "");
+	snprintf(text, sizeof(text), "%s %s", d->by, outcome);
 	int r = audit_note_about(core, AUDIT_APPROVAL_DECIDE, d->uid, d->pid,
 				 &(struct audit_about){ .session = a->session, .tool = a->tool, .hash = a->tool_hash, .approval = a->id, .rule = a->rule,
-							.args = a->args, .args_len = strlen(a->args), .decided = true,
+							.args = a->args, .args_len = strlen(a->args), .reason = d->reason, .decided = true,
 							.decision = d->approve ? AUDIT_ALLOW : AUDIT_DENY, .text = text });
 
 	if (r == 0)
