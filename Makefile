@@ -56,14 +56,14 @@ COURIER_MAIN := supervisor/courier_main.c
 BASE_SRC := $(addprefix jail/base/,$(addsuffix .c, \
 	err fd names))
 WIRE_SRC := $(addprefix supervisor/wire/,$(addsuffix .c, \
-	chain hmac jbuf json json_find json_string record utf8))
+	chain hmac jbuf json json_find json_string record tape utf8))
 AGENT_SRC := $(addprefix agent/,$(addsuffix .c, \
 	audit_source audit_verify cmd_audit cmd_audit_tail \
 	args cmd_approvals cmd_relay cmd_call \
 	call cmd_admin cmd_cancel cmd_doctor cmd_list cmd_metrics cmd_profile cmd_run cmd_status connect file nearest options private question \
-	cmd_policy \
+	cmd_policy cmd_why \
 	cmd_session doctor_processes follow \
-	cmd_tool tool_folder tool_make \
+	cmd_tool cmd_tool_state tool_folder tool_make \
 	rpc show stop table text))
 # brig-relay: HTTP, and of brig what asks a daemon.
 RELAY_SRC := $(RELAY_MAIN) $(addprefix agent/,$(addsuffix .c, \
@@ -84,11 +84,11 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	audit audit_about audit_client audit_fill audit_line audit_log audit_scan audit_seal audit_take drop \
 	session session_call methods_session approvals approvals_decide approvals_wait methods_approval gate gate_memory \
 	keeper_mounts keeper_store store store_approval store_core store_files store_tool tool \
-	decimal glob methods_policy policy policy_args policy_cases policy_keys policy_lint policy_match policy_path \
-	narrow narrow_tool \
+	decimal glob methods_policy policy policy_args policy_cases policy_keys policy_lint policy_match policy_path methods_why why \
+	methods_tool_state missing narrow narrow_tool tool_watch \
 	audit_look methods_audit \
 	events methods_tool registry tool_answer tool_check tool_create tool_formats \
-	schema_standin \
+	pattern pattern_ecma schema schema_check schema_children schema_keys schema_say schema_value schema_words \
 	jail_setup keeper_client methods receipt trial verdict zygote))
 # Speaks with the network, for core, where the configuration names somebody; core_seal.c is core's, too.
 COURIER_SRC := $(addprefix supervisor/,$(addsuffix .c, courier_http courier_seal core_seal))

@@ -12,6 +12,7 @@ int cmd_approve(const struct options *opt);
 int cmd_deny(const struct options *opt);
 int cmd_call(const struct options *opt);
 int cmd_run(const struct options *opt);
+int cmd_why(const struct options *opt);
 int cmd_policy(const struct options *opt);
 int cmd_profile(const struct options *opt);
 int cmd_tool(const struct options *opt);

@@ -217,6 +217,7 @@ static void shown_show(const struct show *s, const struct call *c, const struct 
 	time_show(s->out, answer_number(c, "tool.created_ms"));
 	fprintf(s->out, " by uid %.0f\n", answer_number(c, "tool.uid"));
 	block_show(s->out, c, "hash:         ", "tool.hash");
+	raw_show(s->out, c, "observed:     ", "observed");
 	block_show(s->out, c, "description:  ", "tool.description");
 	raw_show(s->out, c, "parameters:   ", "tool.parameters");
 	block_show(s->out, c, "\n", "tool.body");
@@ -278,6 +279,9 @@ static const struct action {
 	{ "list", do_list, 1, 1, NULL },
 	{ "show", do_show, 2, 2, "a tool, as 'brig tool list' shows them" },
 	{ "remove", do_remove, 2, 2, "a tool, as 'brig tool list' shows them" },
+	{ "promote", tool_state_change, 2, 2, "a tool, as 'brig tool list' shows them" },
+	{ "quarantine", tool_state_change, 2, 2, "a tool, as 'brig tool list' shows them" },
+	{ "restore", tool_state_change, 2, 2, "a tool, as 'brig tool list' shows them" },
 	{ "export", tool_export, 2, 3, "a tool and a folder, or --all and a folder" },
 	{ "import", tool_import, 2, 2, "a folder that 'brig tool export' made" },
 };

@@ -27,6 +27,9 @@ void tool_permissions_print(FILE *out, const char *json, size_t len, const char 
 /* 0, or the exit status of what is wrong with it; raw JSON becomes one line. */
 int tool_json_prove(const struct show *s, const char *what, struct bytes *text);
 
+/* cmd_tool_state.c: promote, quarantine, restore. */
+int tool_state_change(const struct show *s, const struct options *opt);
+
 /* tool_folder.c: a folder for each tool, with tool.json and body.py. */
 int tool_folder_read(const char *path, struct tool_parts *ret, struct err *err);
 int tool_export(const struct show *s, const struct options *opt);

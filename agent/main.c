@@ -137,6 +137,19 @@ static const struct option audit_options[] = {
 	OPT_SOCKET,
 	{ 0 },
 };
+static const struct option why_options[] = {
+	{ "--args", "JSON|@FILE|-", "of the call of TOOL", OPT(args) },
+	{ "--path", "PATH", "what the tool finds there", OPT(path) },
+	{ "--host", "NAME", "whether a way leads there", OPT(host) },
+	{ "--syscall", "NAME", "what the filter answers", OPT(syscall) },
+	{ "--profile", "NAME|FILE", "of that profile, not of TOOL", OPT(profile) },
+	{ "--session", "ID", "as a call of that session", OPT(session) },
+	{ "--admin", NULL, "over admin.sock, with the operator's trust", OPT(admin) },
+	OPT_JSON,
+	OPT_SOCKET,
+	OPT_PRIVATE,
+	{ 0 },
+};
 static const struct option policy_options[] = {
 	{ "--policy", "FILE", "test: the rules to try; more files after CASES.json", OPT(policy) },
 	{ "--admin", NULL, "over admin.sock: the rules that the daemon has", OPT(admin) },
@@ -153,6 +166,9 @@ static const struct option tool_options[] = {
 	{ "--permissions", "JSON|@FILE", "create: what it needs; else what its body shows", OPT(permissions) },
 	{ "--replace", NULL, "create, import: another version of one's own", OPT(replace) },
 	{ "--version", "N", "show: that version", OPT(version) },
+	{ "--to", "STATE", "promote, restore: draft, probation or approved", OPT(to) },
+	{ "--hash", "HASH", "promote, quarantine, restore: only if it is that version", OPT(hash) },
+	{ "--reason", "TEXT", "promote, quarantine, restore: why", OPT(reason) },
 	{ "--format", "NAME", "list: openai, anthropic or mcp", OPT(format) },
 	{ "--all", NULL, "list: every version; export: every tool", OPT(all) },
 	{ "--admin", NULL, "over admin.sock: the tools of every user", OPT(admin) },
@@ -189,11 +205,17 @@ static const struct verb verbs[] = {
 		"Several files make one policy. Without any: the one that ships with Brig.\n"
 		"Exit status 0: good, and all verdicts as expected; 1: not so.",
 		"brig policy test cases.json --policy policy.json", 1, OPTIONS_OPERANDS_MAX, cmd_policy },
+	{ "why", "[TOOL]", "tell the verdict, the rule and the layer, and run nothing", why_options, NULL,
+		"For a call of TOOL, or for a path, a host or a system call: of TOOL as it would run\n"
+		"now, or of a profile. Exit status 0: allowed; 4: not; 3: the arguments do not fit.",
+		"brig why write_file --args '{\"path\": \"../x\"}'", 0, 1, cmd_why },
 	{ "doctor", "", "say what this host can enforce, layer by layer", doctor_options, " --attack ",
 		"Exit status 0: calls run; 6: a call would be refused.", "brig doctor", 0, 0, cmd_doctor },
-	{ "tool", "create | list | show | remove | export | import", "the tools that agents wrote", tool_options, " promote quarantine restore ",
+	{ "tool", "create|list|show|remove|promote|...", "the tools that agents wrote", tool_options, NULL,
 		"create takes options, or the DIR of an exported tool. show and remove take a NAME.\n"
-		"export NAME DIR, or --all DIR, writes a folder for each tool: tool.json, body.py.",
+		"export NAME DIR, or --all DIR, writes a folder for each tool: tool.json, body.py;\n"
+		"import DIR reads them. promote, quarantine and restore NAME are an operator's, asked\n"
+		"over admin.sock: a new tool is a draft, the next is probation, then approved.",
 		"brig tool create --name add --description 'Adds.' --parameters @add.json --body add.py", 1, 3, cmd_tool },
 	{ "session", "open | close ID | list", "contexts that last for many calls", session_options, NULL,
 		"With --state the bodies of a session run one after the other in one jail and\n"
@@ -230,7 +252,6 @@ static const char *const later_verbs[] = {
 	"serve",
 	"console",
 	"agent",
-	"why",
 };
 
 static const struct verb *verb_find(const char *name)

@@ -21,8 +21,9 @@ struct options {
 	const char *kind, *tool, *uid, *call, *outcome, *decision, *since, *until, *lines; /* audit */
 	const char *format;
 	const char *policy;
+	const char *path, *host, *syscall; /* why */
 	const char *uses, *how_long, *reason; /* approve, deny */
-	const char *name, *description, *parameters, *permissions, *body, *version; /* tool */
+	const char *name, *description, *parameters, *permissions, *body, *version, *to, *hash; /* tool */
 	bool follow, all, mine, replace;
 	bool json, best_effort, effective, help, private, admin, wait, off, stream, state;
 	const char *operand[OPTIONS_OPERANDS_MAX];

@@ -39,7 +39,7 @@ struct request_head {
 
 enum result_kind {
 	RESULT_OK = 1,    /* payload: the value as JSON */
-	RESULT_ERROR = 2, /* payload: {"type","message","line"?,"column"?,"traceback":[...]} */
+	RESULT_ERROR = 2, /* payload: {"type","message","line"?,"column"?,"traceback":[...],"refused"?:{"errno","path","need"}} */
 };
 
 struct result_head {

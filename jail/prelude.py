@@ -475,6 +475,8 @@ CALLS_OF_OS = {
     "write": frozenset("rename renames replace link symlink truncate chmod copy copy2 move".split()),
     "destructive": frozenset(("remove",)),
 }
+# Ordinary words in a body that is only looked at; not beside a refusal.
+MORE_OF_CALLS = {"network": frozenset("connect bind listen accept sendto AF_INET AF_INET6 AF_UNIX".split()), "subprocess": frozenset(("execvpe", "execle"))}
 IMPLIED = {"destructive": ("destructive", "write", "filesystem"), "write": ("write", "filesystem")}
 
 
@@ -607,13 +609,15 @@ def describe(error):
         kind, message = type_name(error), message_of(error)
         trace, line, column = tool_frames(error)
         trace += chain(error)
-    return packed(kind, message, line, column, trace)
+    return packed(kind, message, line, column, trace, refused(error))
 
 
-def packed(kind, message, line, column, trace):
+def packed(kind, message, line, column, trace, refusal_of):
     most = MESSAGE_CHARS_MAX
     while True:
         report = {"type": clean(kind, 200), "message": clean(message, most)}
+        if refusal_of:
+            report["refused"] = refusal_of
         if line is not None:
             report["line"] = line
         if column is not None:
@@ -653,6 +657,57 @@ def hidden_name(error):
     elif name == "open" and listed("pathlib"):
         more = "; pathlib.Path reads and writes files without it"
     return f"name '{name}' is not available in profile \"{profile}\"; python.builtins \"full\" lifts the list{more}"
+
+
+# EPERM, ENOENT, EACCES, EROFS: what a kernel says that has been told to give no more.
+REFUSALS = (1, 2, 13, 30)
+WORD_BREAKS = str.maketrans({mark: " " for mark in "()[]{}.,:;=+-*/%@'\"<>|&!"})
+
+
+def refused(error):
+    """The first refusal of the kernel in what led to the error: for words about a missing permission, nothing is decided by it."""
+    try:
+        for step in leading_to(error):
+            number = OSError.__dict__["errno"].__get__(step) if issubclass(type(step), OSError) else None
+            if type(number) is int and number in REFUSALS:
+                path = OSError.__dict__["filename"].__get__(step)
+                return {"errno": number, "path": clean(path, 255) if type(path) is str else "", "need": need_of(step) if number in (1, 13) else ""}
+    except BaseException:
+        pass
+    return None
+
+
+def leading_to(error):
+    found = [error]
+    for step in found:
+        more = [BaseException.__dict__[name].__get__(step) for name in ("__cause__", "__context__")]
+        if issubclass(type(step), BaseExceptionGroup):
+            more += BaseExceptionGroup.__dict__["exceptions"].__get__(step)
+        found += [each for each in more if each is not None and len(found) < CHAIN_MAX and not any(each is one for one in found)]
+    return found
+
+
+def need_of(error):
+    """Which permission the innermost frame that tells is about: a module of the library, or the words of the tool's own line."""
+    steps = []
+    step = traceback_of(error)
+    while step is not None:
+        steps.append(step)
+        step = step.tb_next
+    for step in reversed(steps):
+        if is_body(step.tb_frame.f_code.co_filename):
+            lines = source_of(step)
+            line = lines[step.tb_lineno - 1] if 0 < step.tb_lineno <= len(lines) else ""
+            words = line.translate(WORD_BREAKS).split()
+            for which in ("subprocess", "network"):
+                if any(word in NEEDS_OF_CALLS[which] | NEEDS_OF_MODULES[which] | MORE_OF_CALLS[which] for word in words):
+                    return which
+        else:
+            name = dict.get(step.tb_frame.f_globals, "__name__", "")
+            for which in ("subprocess", "network"):
+                if any(name == module or name.startswith(module + ".") for module in NEEDS_OF_MODULES[which]):
+                    return which
+    return ""
 
 
 def traceback_of(error):

@@ -2,6 +2,7 @@
 #include "jail/base/compiler.h"
 #include "supervisor/call.h"
 #include "supervisor/gate.h"
+#include "supervisor/missing.h"
 #include "supervisor/session.h"
 
 #include <signal.h>
@@ -22,6 +23,7 @@ struct cause {
 	char what[400];
 	char evidence[400]; /* JSON object */
 	const char *key;    /* the profile key whose origin is the rule; NULL none */
+	char rule[96];      /* where it is no key's origin */
 	char hint[300];
 	bool final;         /* the same call would end the same way */
 };
@@ -65,13 +67,30 @@ static void cause_syscall(const struct call *c, struct cause *out)
 		snprintf(out->what, sizeof(out->what), "a system call of a foreign architecture (32-bit or x32) was refused by the filter");
 		snprintf(out->evidence, sizeof(out->evidence), "{\"syscall\":\"foreign architecture\",\"signal\":\"SIGSYS\"}");
 	}
-	snprintf(out->hint, sizeof(out->hint), "no profile allows this; write the tool without it");
+	snprintf(out->hint, sizeof(out->hint), "no profile allows this; write the tool without it%s",
+		 c->quarantined ? ". It is in quarantine now: an operator has to look at it" : "");
 	out->key = "syscalls.allow";
 	out->final = true;
 }
 
+/* A tool's error that comes of a permission which it did not have. */
+static bool cause_missing(const struct call *c, struct cause *out)
+{
+	struct missing m;
+
+	if (!c->gate || !c->gate->tool || !missing_find(c->gate->tool, c->effective, &c->gate->effective, c->result, c->result_len, &m))
+		return false;
+	snprintf(out->what, sizeof(out->what), "%s", m.what);
+	snprintf(out->evidence, sizeof(out->evidence), "{\"permission\":\"%s\",\"errno\":%d}", permission_name(m.which), m.error);
+	snprintf(out->rule, sizeof(out->rule), "%s", m.rule);
+	snprintf(out->hint, sizeof(out->hint), "%s", m.hint);
+	return true;
+}
+
 static void cause_tool_error(const struct call *c, struct cause *out)
 {
+	if (c->ev.frame_complete && cause_missing(c, out))
+		return;
 	if (c->ev.frame_complete) {
 		snprintf(out->what, sizeof(out->what), "the tool raised an error");
 		snprintf(out->evidence, sizeof(out->evidence), "{}");
@@ -313,6 +332,8 @@ static const char *rule_of(const struct call *c, const struct cause *cause)
 {
 	if (c->ev.gate != OUTCOME_OK)
 		return c->gate->decided && c->outcome == c->ev.gate ? c->gate->verdict.rule : NULL;
+	if (cause->rule[0])
+		return cause->rule;
 	return cause->key && c->zygote ? profile_origin(c->zygote->profile, cause->key) : NULL;
 }
 

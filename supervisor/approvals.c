@@ -1,6 +1,7 @@
 #include "supervisor/approvals.h"
 
 #include "supervisor/audit_client.h"
+#include "supervisor/events.h"
 #include "supervisor/metrics.h"
 #include "supervisor/session.h"
 
@@ -49,6 +50,15 @@ void approval_binding(const char *tool_hash, const struct permissions *effective
 		snprintf(ret + n + 2 * i, 3, "%02x", digest[i]);
 }
 
+void approvals_tell(struct core *core, const char *id, const char *tool, uid_t uid, const char *state)
+{
+	char params[256];
+	int n = snprintf(params, sizeof(params), "{\"id\":\"%s\",\"tool\":\"%s\",\"uid\":%u,\"state\":\"%s\"}", id, tool, uid, state);
+
+	metrics_approval(core, state);
+	events_approval(core, uid, params, (size_t)n);
+}
+
 static int note(const struct gate_ask *ask, enum audit_kind kind, const struct gate *g, const char *tool_hash, const char *id, struct err *err)
 {
 	int r = audit_note_about(ask->core, kind, ask->uid, ask->pid,
@@ -83,7 +93,7 @@ static int use(const struct gate_ask *ask, struct store *store, const char *tool
 
 	if (r < 0)
 		return r;
-	metrics_approval(ask->core, "used");
+	approvals_tell(ask->core, g->approval, g->name, ask->uid, "used");
 	g->outcome = OUTCOME_OK;
 	g->why = (struct err){ 0 };
 	return note(ask, AUDIT_APPROVAL_USE, g, tool_hash, g->approval, err);
@@ -200,7 +210,7 @@ static int put(const struct gate_ask *ask, struct store *store, const char *tool
 	pending(g, r == -EALREADY);
 	if (r == -EALREADY)
 		return 0;
-	metrics_approval(ask->core, "pending");
+	approvals_tell(ask->core, g->approval, g->name, ask->uid, "pending");
 	approvals_watch(ask->core);
 	return note(ask, AUDIT_APPROVAL_ASK, g, tool_hash, g->approval, err);
 }

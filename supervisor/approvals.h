@@ -44,6 +44,8 @@ void approvals_kick(struct core *core);
 void approvals_release(struct core *core);
 /* What is past its time becomes expired, with a record of it. */
 void approvals_sweep(struct core *core, struct store *store);
+/* It is in that state now: counted, and told to who wants to know. */
+void approvals_tell(struct core *core, const char *id, const char *tool, uid_t uid, const char *state);
 /* Core's end. */
 void approvals_close(struct core *core);
 

@@ -2,7 +2,6 @@
 #include "supervisor/approvals.h"
 
 #include "supervisor/audit_client.h"
-#include "supervisor/metrics.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -101,7 +100,7 @@ static int decide(struct core *core, struct store *store, const struct approval 
 		return stale(state, err);
 	}
 	if (r == 0)
-		metrics_approval(core, approval_state_name(state));
+		approvals_tell(core, a->id, a->tool, a->uid, approval_state_name(state));
 	return r;
 }
 

@@ -4,7 +4,6 @@
 #include "supervisor/audit_client.h"
 #include "supervisor/call_impl.h"
 #include "supervisor/decision_point.h"
-#include "supervisor/metrics.h"
 #include "supervisor/sched.h"
 
 #include <stdio.h>
@@ -32,7 +31,7 @@ static int tell_late(const struct approval *a, void *arg)
 		late->pending++;
 		return 0;
 	}
-	metrics_approval(late->core, "expired");
+	approvals_tell(late->core, a->id, a->tool, a->uid, "expired");
 	(void)audit_note_about(late->core, AUDIT_APPROVAL_DECIDE, getuid(), getpid(),
 			       &(struct audit_about){ .session = a->session, .tool = a->tool, .hash = a->tool_hash, .approval = a->id, .rule = a->rule,
 						      .decided = true, .decision = AUDIT_DENY, .text = "expired: nobody decided" });
@@ -149,6 +148,7 @@ static void look(struct call *c, struct store *store)
 		go_on(c);
 		break;
 	case APPROVAL_DENIED:
+		c->gate->final = true;
 		end_denied(c, "do not send the same again; do what was asked for in another way, or tell the user", "a person denied it%s%.250s",
 			   a->reason && a->reason[0] ? ": " : "", a->reason ?: "");
 		break;

@@ -9,6 +9,7 @@
 #include "supervisor/metrics.h"
 #include "supervisor/pool.h"
 #include "supervisor/session.h"
+#include "supervisor/tool_watch.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -108,6 +109,7 @@ static void call_answer(struct call *c)
 		c->limits_hit |= HIT_STDERR;
 	c->outcome = verdict_of(&c->ev);
 	session_call_ended(c->session, c);
+	tool_watch_ended(c);
 	metrics_call(c);
 	call_log_end(c);
 	audit_end(c);

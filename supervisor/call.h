@@ -95,6 +95,7 @@ struct call {
 	uint64_t cpu_us; /* for the words about a CPU limit */
 	bool usage_known, has_receipt;
 	struct receipt receipt;
+	bool quarantined;  /* its tool, by the way it ended */
 	uint32_t denied_arch;
 	int denied_nr;
 	uint64_t received_ns, left_queue_ns, begun_ns, ended_ns;

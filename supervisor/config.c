@@ -63,6 +63,7 @@ int config_defaults(struct config *c, struct err *err)
 		.sessions_per_uid = 8,
 		.session_idle_ms = 300000,
 		.session_life_ms = 3600000,
+		.quarantine_after = 3,
 		.approval_ms = 600000,
 		.approvals_per_uid = 16,
 		.audit = true,

@@ -80,7 +80,7 @@ struct config {
 	uint32_t max_rebuilds;          /* changes of the set of tools by agents, in the life of a supervisor */
 	struct config_uids trust_elevated, trust_admin; /* of who comes over agent.sock; nobody else raises trust */
 	uint32_t approval_ms, approvals_per_uid;        /* a question is open so long; so many of one uid */
-
+	uint32_t quarantine_after;      /* calls that the kernel stopped for a denied action; 0: never */
 	char decision_url[CONFIG_URL_MAX]; /* asked by the courier (courier_proto.h) whether a call that the policy allows may run; "": nobody is */
 	uint32_t decision_ms;
 

@@ -72,6 +72,8 @@ const struct config_key config_keys[] = {
 	{ "decision_url", CONFIG_URL, AT(decision_url), 0, 0, NULL, true },
 	{ "decision_timeout", CONFIG_TIME, AT(decision_ms), 50, 30000, NULL, false },
 
+	{ "quarantine_after", CONFIG_COUNT, AT(quarantine_after), 0, 1000000, NULL, false },
+
 	{ "audit_rotate", CONFIG_BYTES, AT(audit_rotate_bytes), 64ull << 10, 64ull << 30, NULL, true },
 	{ "audit_sync", CONFIG_TIME, AT(audit_sync_ms), 0, 60000, NULL, true },
 

@@ -21,6 +21,7 @@
 #include "supervisor/profile_cache.h"
 #include "supervisor/sched.h"
 #include "supervisor/server.h"
+#include "supervisor/tool_watch.h"
 #include "supervisor/session.h"
 #include "supervisor/store.h"
 
@@ -117,6 +118,7 @@ static void free_all(struct core *core)
 	profile_cache_free(core->profiles);
 	policy_free(core->policy);
 	metrics_free(core->metrics);
+	tool_watch_free(core->watch);
 	event_base_free(core->base);
 }
 

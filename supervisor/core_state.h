@@ -23,6 +23,7 @@ struct gate_memory;
 struct sched;
 struct session;
 struct store;
+struct tool_watch;
 struct trial;
 
 struct core {
@@ -31,6 +32,7 @@ struct core {
 	struct profile_cache *profiles;
 	struct policy *policy;
 	struct metrics *metrics;
+	struct tool_watch *watch;   /* NULL until a tool is called */
 	struct server *server;           /* NULL in a private supervisor */
 	struct store *store;        /* NULL until somebody asks: store_of() */
 	bool store_files;           /* its files are here */

@@ -128,17 +128,9 @@ static bool tool_stopped(const struct gate_ask *ask, struct gate *g)
 	return true;
 }
 
-/* NEEDSWORK: until schema.c is there, nothing is proven. */
-#pragma weak schema_compile
-#pragma weak schema_check
-#pragma weak schema_free
-
 static int args_prove(const struct gate_ask *ask, struct gate *g, struct err *err)
 {
 	struct schema *schema;
-
-	if (!schema_compile)
-		return 0;
 	int r = schema_compile(g->tool->parameters, strlen(g->tool->parameters), &schema, err);
 
 	if (r < 0)
@@ -199,7 +191,7 @@ static void ask_policy(const struct gate_ask *ask, const char *name, const char 
 		.labels = s ? s->labels : NULL,
 		.uid = ask->uid,
 		.trust = gate_trust(ask->core, ask->authority, ask->uid),
-		.workspace = ask->core->boot->config.workspace[0] ? ask->core->boot->config.workspace : NULL,
+		.workspace = ask->core->boot->config.workspace[0] ? PROFILE_WORKSPACE : NULL,
 		.now_ms = approvals_now_ms(),
 		.rate = rate_of,
 		.rate_arg = &rate,

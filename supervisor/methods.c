@@ -11,7 +11,7 @@
 
 static const struct method *const tables[] = { methods_call,   methods_profile, methods_session, methods_status,
 					       methods_admin,  methods_approval, methods_audit,   methods_tool,
-					       methods_policy };
+					       methods_policy, methods_tool_state, methods_why };
 
 static const struct method *method_find(const char *name, size_t len)
 {

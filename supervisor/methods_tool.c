@@ -6,6 +6,7 @@
 #include "supervisor/store.h"
 #include "supervisor/tool_answer.h"
 #include "supervisor/tool_create.h"
+#include "supervisor/tool_watch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -153,7 +154,9 @@ static void answer_tool(const struct request *rq, const struct tool *tool, const
 	tool_print_whole(tool, &b);
 	jbuf_text(&b, ",\"history\":[");
 	jbuf_raw(&b, g->history.data ? g->history.data : "", g->history.len);
-	jbuf_text(&b, "]}");
+	jbuf_text(&b, "],\"observed\":");
+	tool_watch_print(rq->core, tool, &b);
+	jbuf_text(&b, "}");
 	request_answer(rq, &b);
 	jbuf_done(&b);
 }

@@ -271,12 +271,19 @@ int profile_narrow(const struct profile_store *store, struct profile *profile, c
 		r = err_set(err, ERR_HOST, ENOMEM, "profile", "out of memory");
 	else if (n.changed)
 		r = profile_finish(store, n.profile, err);
+	if (r == 0 && n.changed)
+		n.profile->wide = profile_ref(profile);
 	if (r == 0) {
 		*ret = n.changed ? profile_ref(n.profile) : profile_ref(profile);
 		*ret_effective = n.left;
 	}
 	profile_free(n.profile);
 	return r;
+}
+
+const struct profile *profile_wide(const struct profile *p)
+{
+	return p->wide ? p->wide : p;
 }
 
 const char *profile_taken(const struct profile *p, enum permission which)

@@ -213,6 +213,7 @@ void profile_free(struct profile *profile)
 {
 	if (!profile || profile->refs-- > 0)
 		return;
+	profile_free(profile->wide);
 	cJSON_Delete(profile->tree);
 	free(profile->origins.at);
 	free(profile->spec);

@@ -35,7 +35,9 @@ struct profile {
 	struct jail_spec *spec;
 	char filter_digest[80], digest[80];
 	unsigned warm, max;
+	struct profile *wide; /* that it was narrowed from, a reference; NULL: it was not */
 	bool audit_values;
+	int mount_origin[SPEC_MOUNTS_MAX]; /* of each of the spec's */
 	unsigned taken[4]; /* narrow.c, by enum permission: 1 + the origin of its being taken; 0: it was not */
 };
 
@@ -134,6 +136,8 @@ cJSON *tree_at(const cJSON *tree, const char *path);
 /* profile_mounts.c */
 int profile_mounts(const struct profile_store *store, struct profile *profile, struct err *err);
 
+/* profile_spec.c: does the profile switch on what that group is for? */
+bool profile_group_takes_effect(const struct profile *p, const char *group);
 /* profile_spec.c: the merged tree as a whole, and its spec. */
 int profile_finish(const struct profile_store *store, struct profile *profile, struct err *err);
 

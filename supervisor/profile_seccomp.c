@@ -43,6 +43,11 @@ static int native_number(const char *name)
 	return nr >= 0 && nr < SECCOMP_NUMBERS ? nr : -1;
 }
 
+bool seccomp_name_known(const char *name)
+{
+	return native_number(name) >= 0;
+}
+
 void seccomp_grant_group(struct seccomp_grants *grants, const struct syscall_group *group)
 {
 	for (size_t i = 0; i < group->count; i++) {

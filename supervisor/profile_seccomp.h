@@ -22,6 +22,9 @@ void seccomp_grant_group(struct seccomp_grants *grants, const struct syscall_gro
 /* False when no call of that name exists here. */
 bool seccomp_grant_name(struct seccomp_grants *grants, const char *name);
 
+/* This machine has a call of that name. */
+bool seccomp_name_known(const char *name);
+
 /* Writes the program; at most max instructions. */
 int seccomp_compile(const struct seccomp_grants *grants, struct sock_filter *insns, uint32_t max, uint32_t *ret_len,
 		    struct err *err);

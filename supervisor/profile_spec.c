@@ -168,7 +168,7 @@ static int fill_prelude(const struct profile_store *store, struct profile *p, st
 	return 0;
 }
 
-static bool group_takes_effect(const struct profile *p, const char *group)
+bool profile_group_takes_effect(const struct profile *p, const char *group)
 {
 	for (size_t i = 0; i < ARRAY_LEN(switches); i++)
 		if (strcmp(switches[i].group, group) == 0)
@@ -188,7 +188,7 @@ static int fill_filter(struct profile *p, struct err *err)
 		const cJSON *group = cJSON_GetObjectItemCaseSensitive(item, "group");
 		const cJSON *name = cJSON_GetObjectItemCaseSensitive(item, "name");
 
-		if (group && group_takes_effect(p, group->valuestring))
+		if (group && profile_group_takes_effect(p, group->valuestring))
 			seccomp_grant_group(grants, syscall_group_find(group->valuestring));
 		if (name)
 			(void)seccomp_grant_name(grants, name->valuestring);

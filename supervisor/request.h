@@ -71,7 +71,7 @@ struct method {
 	bool admin; /* not over agent.sock */
 };
 extern const struct method methods_admin[], methods_approval[], methods_audit[], methods_call[], methods_policy[], methods_profile[], methods_session[], methods_status[],
-	methods_tool[];
+	methods_tool[], methods_tool_state[], methods_why[];
 
 void request_refuse(const struct request *rq, int code, const struct err *err);
 void request_refuse_params(const struct request *rq, const char *what);

@@ -9,7 +9,7 @@ import threading
 import time
 
 from libbrig import BUILD, FACTOR, Suite
-from libgate import AGENT, DESTRUCTIVE, agent, create, daemon, kill_core, log_of, outcome, rules
+from libgate import AGENT, DESTRUCTIVE, agent, create, daemon, kill_core, log_of, outcome, pid_of, rules
 
 WIPE = 'def run(n):\n    return "wiped %s" % n\n'
 OTHER = 64246
@@ -98,6 +98,58 @@ def who(t, d, a, ad):
     decide(ad, j, False)
     t.check('whose use is still there', outcome(pend(a, 'who')[0]) == 'ok')
     b.hang_up()
+
+
+def told(t, d, a, ad):
+    s, o = agent(d), d.client('admin')
+    for c in (s, o):
+        c.call('subscribe', {'events': ['approvals']})
+    _, i = pend(a, 'told')
+    decide(ad, i)
+    pend(a, 'told')
+    for c, whom in ((s, 'who asked'), (o, 'the operator')):
+        got = [c.recv() for _ in range(3)]
+        t.check('%s is told what becomes of a question' % whom, [x['params']['state'] for x in got] == ['pending', 'approved', 'used']
+                and all(x['method'] == 'approvals.changed' and x['params']['id'] == i for x in got), got)
+        c.hang_up()
+
+
+def spent(t, d, a, ad):
+    """Core dies after the use was taken and before its jail had the request: at most once is what an approver means."""
+    _, i = pend(a, 'spent')
+    decide(ad, i)
+    audit = pid_of(d, 'brigd: audit')
+    os.kill(audit, signal.SIGSTOP)  # no call begins without its word
+    w = agent(d)
+    w.send('call', {'name': 'wipe', 'args': {'n': 'spent'}})
+    end = time.monotonic() + 10 * FACTOR
+    while ad.call('approval.get', {'id': i})['state'] != 'used' and time.monotonic() < end:
+        time.sleep(0.05)
+    kill_core(d)
+    os.kill(audit, signal.SIGCONT)
+    try:
+        r = w.recv()
+    except (EOFError, OSError):
+        r = None
+    t.check('core was killed between the use and the jail: no answer', r is None, r)
+    a, ad = again(d)
+    r, j = pend(a, 'spent')
+    t.check('that use is spent, the next call asks anew', outcome(r) == 'approval_pending' and j != i, r)
+    return a, ad
+
+
+def again(d):
+    """Connections to the core that begins now."""
+    end = time.monotonic() + 20 * FACTOR
+    while True:
+        try:
+            a, ad = agent(d), d.client('admin')
+            a.call('status', {})
+            return a, ad
+        except (OSError, EOFError, RuntimeError):
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
 
 
 def racing(t, d, a, ad):
@@ -225,7 +277,7 @@ def waiting(t, d, a, ad):
     ad.call('drain', {})
     r = w.recv()['result']
     t.check('a drain does not wait for a person', outcome(r) == 'approval_pending', r)
-    ad.call('drain', {'off': True})
+    ad.call('drain', {'on': False})
     w.hang_up()
 
 
@@ -258,16 +310,7 @@ def restarts(t, d, a, ad):
     _, approved = pend(a, 'kept')
     decide(ad, approved, uses=2)
     kill_core(d)
-    end = time.monotonic() + 20 * FACTOR
-    while True:
-        try:
-            a, ad = agent(d), d.client('admin')
-            a.call('status', {})
-            break
-        except (OSError, EOFError, RuntimeError):
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.05)
+    a, ad = again(d)
     t.check('core was killed: what was approved runs', outcome(pend(a, 'kept')[0]) == 'ok')
     r, i = pend(a, 'left')
     t.check('and the question is open still', i == pending, r)
@@ -325,6 +368,7 @@ def main():
     once(t, a, ad)
     uses_and_time(t, a, ad)
     who(t, d, a, ad)
+    told(t, d, a, ad)
     racing(t, d, a, ad)
     drift(t, a, ad)
     waiting(t, d, a, ad)
@@ -334,6 +378,7 @@ def main():
             and all(len(x.get('approval') or '') == 32 for x in log if x['kind'] == 'approval_use'), [x for x in log if x['kind'] == 'approval_use'][:2])
     begun = [x for x in log if x['kind'] == 'begin' and x.get('approval') and x.get('decision') == 'allow']
     t.check('and in the decision that it allowed', len(begun) >= 10, len(begun))
+    a, ad = spent(t, d, a, ad)
     d, a, ad = restarts(t, d, a, ad)
     a.hang_up()
     ad.hang_up()

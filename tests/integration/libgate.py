@@ -34,7 +34,7 @@ def outcome(r):
 
 def daemon(t, policy=None, config='', **more):
     """One whose agents run as AGENT where we are root, with that policy (rules)."""
-    text = config + ('agent_users = %d\nagent_mode = 0666\n' % AGENT if os.geteuid() == 0 and 'agent_users' not in config else '')
+    text = config + ('agent_users = %d %d\nagent_mode = 0666\n' % (AGENT, AGENT + 1) if os.geteuid() == 0 and 'agent_users' not in config else '')
     if policy is not None:
         t.policy_path = t.file('policy.json', json.dumps({'rules': policy}, indent=1))
         os.chmod(t.policy_path, 0o644)
@@ -77,13 +77,20 @@ def agent(d, uid=AGENT):
     return Client(socket.socket(fileno=fds[0]))
 
 
+def pid_of(d, name):
+    """The child of the keeper of that name."""
+    with open('/proc/%d/task/%d/children' % (d.p.pid, d.p.pid), encoding='ascii') as f:
+        children = f.read().split()
+    for pid in children:
+        with open('/proc/%s/comm' % pid, encoding='ascii') as f:
+            if f.read().strip() == name:
+                return int(pid)
+    raise RuntimeError('no %s' % name)
+
+
 def kill_core(d):
     """SIGKILL; another one begins."""
-    children = open('/proc/%d/task/%d/children' % (d.p.pid, d.p.pid)).read().split()
-    for pid in children:
-        with open('/proc/%s/comm' % pid) as f:
-            if f.read().strip() == 'brigd: core':
-                os.kill(int(pid), signal.SIGKILL)
+    os.kill(pid_of(d, 'brigd: core'), signal.SIGKILL)
 
 
 def log_of(d):

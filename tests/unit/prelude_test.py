@@ -323,6 +323,30 @@ class Errors(Case):
         self.error("class " + "K" * 9000 + "(Exception): pass\ndef run(): raise " + "K" * 9000 + "('x')\n")
         self.error("def run():\n    e = None\n    for i in range(1000):\n        n = ValueError('\\0' * 9000); n.__cause__ = e; e = n\n    raise e\n")
 
+    def refused(self, want, body, **more):
+        self.assertEqual(self.error(body, full=True, **more).get("refused"), want)
+
+    def test_refusals_of_the_kernel_are_told_apart(self):
+        perm = "    raise PermissionError(1, 'Operation not permitted')\n"
+        self.refused({"errno": 1, "path": "", "need": "subprocess"}, "class os:\n  def fork():\n" + perm + "def run(): return os.fork()\n")
+        self.refused({"errno": 1, "path": "", "need": "network"}, "def connect():\n" + perm + "def run(): return connect()\n")
+        self.refused({"errno": 30, "path": "/data/x", "need": ""}, "def run(): raise OSError(30, 'Read-only file system', '/data/x')\n")
+        self.refused({"errno": 2, "path": "/nowhere/x", "need": ""}, "def run(): return open('/nowhere/x').read()\n")
+        # It need not be the last one, nor alone.
+        self.refused({"errno": 30, "path": "/d", "need": ""}, "def run():\n    try: raise OSError(30, 'ro', '/d')\n    except OSError as e: raise ValueError('no') from e\n")
+        self.refused({"errno": 30, "path": "/d", "need": ""}, "def run(): raise ExceptionGroup('g', [ValueError('a'), OSError(30, 'ro', '/d')])\n")
+        # A library's frame says more than what it was called by.
+        self.refused({"errno": 1, "path": "", "need": "subprocess"},
+                     "import subprocess\nclass P(subprocess.Popen):\n  def _execute_child(self, *a):\n" + perm + "def run(): return P(['x'])\n")
+
+    def test_what_is_no_refusal(self):
+        for body in ("def run(): raise OSError(5, 'io')\n", "def run(): raise OSError('words')\n", "def run(): raise ValueError(1, 'no')\n",
+                     "def run():\n    e = OSError(1, 'x'); e.errno = 'forged'; raise e\n"):
+            self.refused(None, body)
+        got = self.error("class E(PermissionError):\n    __cause__ = errno = filename = property(lambda s: 1 / 0)\ndef run(): raise E(1, 'x', 7)\n", full=True)
+        self.assertEqual(got["refused"]["path"], "")
+        self.error("def run():\n    e = OSError(30, 'ro', '/' + 'x' * 100000 + '\\udcff'); raise e\n", full=True)
+
     def test_a_cycle_of_causes_ends(self):
         self.error("def run():\n    a = ValueError('a'); b = ValueError('b'); a.__cause__ = b; b.__cause__ = a\n    raise a\n", type="ValueError")
 

@@ -150,7 +150,7 @@ static bool may_connect(const struct jail_spec *s)
 
 static bool is_ours(const struct spec_mount *m)
 {
-	return strncmp(m->from, g_dir, strlen(g_dir)) == 0;
+	return strncmp(m->from, g_dir, strlen(g_dir)) == 0 || (m->flags & SPEC_MOUNT_WORKSPACE);
 }
 
 static unsigned ours(const struct jail_spec *s, uint32_t flag)
@@ -378,6 +378,22 @@ static void drafts_have_what_shipped_profiles_give(void **state)
 	profile_free(tier);
 }
 
+static void tiers_say_whether_a_tool_may_write(void **state)
+{
+	struct profile *draft = tier_load("draft"), *probation = tier_load("probation");
+	struct permissions lets;
+
+	(void)state;
+	profile_grants(draft, &lets);
+	assert_false(lets.write || lets.network);
+	assert_true(lets.subprocess);
+	profile_grants(probation, &lets);
+	assert_true(lets.write && lets.subprocess);
+	assert_false(lets.network);
+	profile_free(draft);
+	profile_free(probation);
+}
+
 static void tiers_are_no_profiles(void **state)
 {
 	static const char *const bad[] = { "draft", "tiers/draft", "tiers", "probation" };
@@ -440,6 +456,7 @@ int main(void)
 		cmocka_unit_test(equal_results_are_equal_jails),
 		cmocka_unit_test(who_took_it_is_told),
 		cmocka_unit_test(drafts_have_what_shipped_profiles_give),
+		cmocka_unit_test(tiers_say_whether_a_tool_may_write),
 		cmocka_unit_test(tiers_are_no_profiles),
 		cmocka_unit_test(the_cache_keeps_each_once),
 	};
