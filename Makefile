@@ -265,6 +265,7 @@ install: all ## into DESTDIR and PREFIX
 	install -m 644 $(wildcard profiles/*.json) $(LIBDIR)/profiles
 	install -D -m 644 -t $(LIBDIR)/profiles/policies $(wildcard profiles/policies/*.json)
 	install -D -m 644 -t $(LIBDIR)/profiles/tiers $(wildcard profiles/tiers/*.json)
+	$(if $(wildcard profiles/tools/*),install -D -m 644 -t $(LIBDIR)/profiles/tools $(wildcard profiles/tools/*))
 	ln -sfn ../lib/brig/bin/brig $(BINDIR)/brig
 	ln -sfn ../lib/brig/bin/brigd $(BINDIR)/brigd
 	ln -sfn ../../lib/brig/profiles $(SHARE)/brig/profiles
