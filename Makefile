@@ -83,7 +83,7 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	call_log core_filter log log_line metrics metrics_print prom status_report \
 	audit audit_about audit_client audit_fill audit_line audit_log audit_scan audit_seal audit_take drop \
 	session session_call methods_session approvals approvals_decide approvals_wait methods_approval gate gate_memory \
-	keeper_mounts keeper_store store store_approval store_core store_files store_tool tool \
+	reviewed keeper_mounts keeper_store store store_approval store_core store_files store_tool tool \
 	decimal glob methods_policy policy policy_args policy_cases policy_keys policy_lint policy_match policy_path methods_why why \
 	methods_tool_state missing narrow narrow_tool tool_watch \
 	audit_look methods_audit \
@@ -274,6 +274,7 @@ install: all ## into DESTDIR and PREFIX
 	install -m 644 $(wildcard profiles/*.json) $(LIBDIR)/profiles
 	install -D -m 644 -t $(LIBDIR)/profiles/policies $(wildcard profiles/policies/*.json)
 	install -D -m 644 -t $(LIBDIR)/profiles/tiers $(wildcard profiles/tiers/*.json)
+	$(if $(wildcard profiles/tools/*),install -D -m 644 -t $(LIBDIR)/profiles/tools $(wildcard profiles/tools/*))
 	ln -sfn ../lib/brig/bin/brig $(BINDIR)/brig
 	ln -sfn ../lib/brig/bin/brigd $(BINDIR)/brigd
 	ln -sfn ../../lib/brig/profiles $(SHARE)/brig/profiles
