@@ -75,6 +75,13 @@ def parameters(t):
     refused(t, 'two profiles', request('{%s,"profile":"pure","profile_text":"{}"}' % RUN), -32602, 'exclude')
     refused(t, 'a path without its text', request('{%s,"profile_path":"x.json"}' % RUN), -32602, 'profile_text')
     refused(t, 'a parameter of another method', request('{"body":"x"}', method='status'), -32602, 'body')
+    for what, params, word in (('no name', '{}', 'name'), ('a name that is no string', '{"name":["x"]}', 'name'), ('a body', '{"name":"x","body":"y"}', 'body'),
+                               ('a profile', '{"name":"x","profile":"pure"}', 'profile'), ('trust', '{"name":"x","trust_level":"admin"}', 'trust_level'),
+                               ('an approval that is neither', '{"name":"x","approval":"given"}', 'approval'), ('an approval id', '{"name":"x","approval":7}', 'approval')):
+        refused(t, 'call with ' + what, request(params, method='call'), -32602, word)
+    refused(t, 'an approval without its id', request('{}', method='approval.get'), -32602, 'id')
+    refused(t, 'a state that is none', request('{"state":"open"}', method='approval.list'), -32602, 'state')
+    refused(t, 'a decision over a socket that is not for it', request('{"id":"0123456789","approve":true}', method='approval.decide'), -32001, 'approval.decide')
 
 
 def profiles(t):
