@@ -254,13 +254,13 @@ int gate_call(const struct gate_ask *ask, struct gate **ret, struct err *err)
 	return r;
 }
 
-static void body_hash(const struct gate_ask *ask, char ret[TOOL_HASH_MAX])
+void gate_body_hash(const char *body, size_t len, char ret[TOOL_HASH_MAX])
 {
 	uint8_t digest[SHA256_DIGEST_LENGTH];
 	SHA2_CTX sha;
 
 	SHA256Init(&sha);
-	SHA256Update(&sha, (const uint8_t *)ask->body, ask->body_len);
+	SHA256Update(&sha, (const uint8_t *)body, len);
 	SHA256Final(digest, &sha);
 	size_t n = (size_t)snprintf(ret, TOOL_HASH_MAX, "sha256:");
 	for (size_t i = 0; i < sizeof(digest); i++)
@@ -278,7 +278,7 @@ int gate_run(const struct gate_ask *ask, struct gate **ret, struct err *err)
 	snprintf(g->name, sizeof(g->name), "run");
 	g->profile = profile_ref(ask->profile);
 	profile_grants(g->profile, &g->effective);
-	body_hash(ask, hash);
+	gate_body_hash(ask->body, ask->body_len, hash);
 	/* The store is opened only where it is needed: most bodies run without. */
 	r = decide(ask, NULL, "run", hash, false, g, err);
 	if (r < 0) {
