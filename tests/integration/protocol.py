@@ -55,6 +55,8 @@ def malformed(t):
                         ('an id that is too long', request('{}', '"%s"' % ('i' * 300), 'status')), ('no id', b'{"jsonrpc":"2.0","method":"status"}\n'), ('an id that is an object', request('{}', '{}', 'status')),
                         ('another version', b'{"jsonrpc":"2.0\\u0000x","id":1,"method":"status"}\n')):
         refused(t, title, data, -32600)
+    refused(t, 'a member that no request has', b'{"jsonrpc":"2.0","id":1,"method":"status","parms":{}}\n', -32600, '"parms"')
+    refused(t, 'one without a name', b'{"jsonrpc":"2.0","id":1,"method":"status","":1}\n', -32600, '""')
     refused(t, 'an unknown method', request('{}', method='runn'), -32601)
     refused(t, 'a method that ends in a NUL', request('{%s}' % RUN, method='run\\u0000x'), -32601)
     refused(t, 'a line without end', b'x' * (17 << 20), -32600, 'too long')

@@ -27,7 +27,8 @@ def refused(title, got, guardrail, *words, outcome='invalid_arguments'):
 
 
 def names(c, **params):
-    return [t['name'] for t in c.call('tool.list', params)['tools']]
+    """Those that somebody wrote."""
+    return [t['name'] for t in c.call('tool.list', params)['tools'] if not t['reviewed']]
 
 
 def guardrails(c):
@@ -275,7 +276,7 @@ def command_line():
     r = tool('list', state=state)
     s.check('a table of 80 columns', r.returncode == 0 and 'add' in r.stdout and max(map(len, r.stdout.splitlines())) <= 80, r)
     r = tool('list', '--format', 'openai', state=state)
-    s.check('schemas', [t['function']['name'] for t in json.loads(r.stdout)] == ['add', 'two'], r)
+    s.check('schemas', {'add', 'two', 'read_file'} <= {t['function']['name'] for t in json.loads(r.stdout)}, r)
     r = tool('show', 'add', state=state)
     s.check('show', 'return n + 1' in r.stdout and 'version:      1' in r.stdout, r)
     r = tool('show', 'ad', state=state)
@@ -287,7 +288,7 @@ def command_line():
     for name in ('add', 'two'):
         tool('remove', name, state=state)
     r = tool('list', state=state)
-    s.check('removed', r.stdout == 'there are no tools\n', r)
+    s.check('removed', 'draft' not in r.stdout and 'read_file' in r.stdout, r)
     r = tool('import', out, state=state)
     s.check('import gives them back', r.returncode == 0, r)
     both = [json.loads(tool('show', 'two', '--json', '--version', v, state=state).stdout)['tool'] for v in ('1', '2')]

@@ -157,10 +157,8 @@ static void words_are_refused_by_guardrail(void **state)
 	assert_int_equal(words("a", TOOL_DESCRIPTION_MAX, "x", 1, object, &err), 0);
 	assert_int_equal(words("a.b", 1, "x", 1, object, &err), -EINVAL);
 	assert_string_equal(err.where, "name");
-	for (const char *const *name = (const char *const[]){ "run", "read_file", "write_file", "list_files", "run_python", NULL }; *name; name++) {
-		assert_int_equal(words(*name, 1, "x", 1, object, &err), -EINVAL);
-		assert_non_null(strstr(err.detail, "reserved"));
-	}
+	assert_int_equal(words("run", 1, "x", 1, object, &err), -EINVAL);
+	assert_non_null(strstr(err.detail, "reserved"));
 	assert_int_equal(words("Run", 1, "x", 1, object, &err), 0);
 	assert_int_equal(words("a", 0, "x", 1, object, &err), -EINVAL);
 	assert_string_equal(err.where, "description");
