@@ -298,6 +298,25 @@ def command_line():
     hostile_folders(state)
 
 
+def without_root():
+    """An ordinary user, with no group of control to give: only by the explicit word."""
+    if os.getuid() != 0:
+        return
+    brig, state = s.user_brig(), s.dir + '/theirs'
+    os.mkdir(state, 0o700)
+    os.chown(state, 65534, 65534)
+
+    def theirs(*argv):
+        return subprocess.run([brig, 'tool', *argv], capture_output=True, text=True, timeout=120, user=65534, group=65534, extra_groups=[],
+                              env={'PATH': '/usr/bin:/bin', 'BRIG_STATE': state}, input=BODY)
+    argv = ['create', '--name', 'add', '--description', 'x', '--parameters', json.dumps(N), '--body', '-']
+    first = theirs(*argv)
+    s.check('an ordinary user: taken, or refused by the name of the layer', first.returncode == 0 or (first.returncode == 6 and 'best-effort' in first.stderr), first)
+    r = theirs(*argv, '--best-effort', '--replace') if first.returncode == 0 else theirs(*argv, '--best-effort')
+    s.check('with --best-effort', r.returncode in (0, 3), r)
+    s.check('and it is there', 'draft' in theirs('list').stdout)
+
+
 def hostile_folders(state):
     def folder(name, text, body=BODY):
         os.makedirs(s.dir + '/h/' + name)
@@ -353,6 +372,7 @@ def main():
     shutil.rmtree(state)
     switched_off()
     command_line()
+    without_root()
     return s.finish()
 
 
