@@ -50,12 +50,13 @@ BRIG_MAIN := agent/main.c
 BRIGD_MAIN := supervisor/main.c
 RELAY_MAIN := agent/relay_main.c
 ZYGOTE_MAIN := jail/zygote_main.c
+COURIER_MAIN := supervisor/courier_main.c
 
 # Nothing is linked for lying in a directory: who adds a file says here which program it belongs to.
 BASE_SRC := $(addprefix jail/base/,$(addsuffix .c, \
 	err fd names))
 WIRE_SRC := $(addprefix supervisor/wire/,$(addsuffix .c, \
-	chain hmac jbuf json json_find json_string record utf8))
+	chain hmac jbuf json json_find json_string record tape utf8))
 AGENT_SRC := $(addprefix agent/,$(addsuffix .c, \
 	audit_source audit_verify cmd_audit cmd_audit_tail \
 	args cmd_approvals cmd_relay cmd_call \
@@ -69,25 +70,28 @@ RELAY_SRC := $(RELAY_MAIN) $(addprefix agent/,$(addsuffix .c, \
 	relay relay_post relay_serve call connect file nearest options private rpc show stop text))
 # The keeper's, with privilege, come first; then what core parses and decides with.
 SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
-	keeper keeper_audit keeper_caps keeper_child keeper_core keeper_loop keeper_reload keeper_serve listener load load_pack load_policy notify cmdline dirs \
+	keeper keeper_audit keeper_courier keeper_caps keeper_child keeper_core keeper_loop keeper_reload keeper_serve listener load load_pack load_policy notify cmdline dirs \
 	pidfd lane lane_ids zygote_image zygote_start \
 	cgroup cgroup_file cgroup_find cgroup_host cgroup_mount cgroup_scope cgroup_sweep cgroup_v1 cgroup_v2 cgroup_view \
 	profile profile_cache profile_check profile_check_lists profile_keys profile_merge \
 	profile_mounts profile_print profile_seccomp profile_spec profile_store profile_text profile_value syscall_args syscall_groups \
 	answer call call_read call_start capture client client_io fair stream \
 	config config_check config_keys config_parse config_print config_value nearest units \
+	courier_client decision_point \
 	core core_life core_reload core_seal \
 	request peers sched server drain methods_admin methods_call methods_profile methods_status doctor doctor_host jail pool pool_generation pool_refill pool_plan pool_stats \
 	call_log core_filter log log_line metrics metrics_print prom status_report \
 	audit audit_about audit_client audit_fill audit_line audit_log audit_scan audit_seal audit_take drop \
 	session session_call methods_session approvals approvals_decide approvals_wait methods_approval gate gate_memory \
-	keeper_mounts keeper_store store store_approval store_core store_files store_tool tool \
+	reviewed keeper_mounts keeper_store store store_approval store_core store_files store_tool tool \
 	decimal glob methods_policy policy policy_args policy_cases policy_keys policy_lint policy_match policy_path methods_why why \
 	methods_tool_state missing narrow narrow_tool tool_watch \
 	audit_look methods_audit \
 	events methods_tool registry tool_answer tool_check tool_create tool_formats \
-	schema_standin \
+	pattern pattern_ecma schema schema_check schema_children schema_keys schema_say schema_value schema_words \
 	jail_setup keeper_client methods receipt trial verdict zygote))
+# Speaks with the network, for core, where the configuration names somebody; core_seal.c is core's, too.
+COURIER_SRC := $(addprefix supervisor/,$(addsuffix .c, courier_http courier_seal core_seal))
 # What describes a jail and names its stages; of the jail's files the supervisor takes only these.
 SPEC_SRC := jail/spec.c jail/stage.c
 JAIL_SRC := $(addprefix jail/,$(addsuffix .c, \
@@ -100,30 +104,34 @@ BRIG_SRC := $(BRIG_MAIN) $(AGENT_SRC) $(WIRE_SRC) $(BASE_SRC)
 BRIGD_SRC := $(BRIGD_MAIN) $(SUPERVISOR_SRC) $(WIRE_SRC) $(BASE_SRC) $(SPEC_SRC)
 # The zygote reports by zygote_fail() and die_at(): it has no use for struct err.
 ZYGOTE_SRC := $(ZYGOTE_MAIN) $(JAIL_SRC) $(SPEC_SRC) $(filter-out %/err.c,$(BASE_SRC))
-STRAY := $(filter-out $(BRIG_SRC) $(RELAY_SRC) $(BRIGD_SRC) $(ZYGOTE_SRC),$(wildcard agent/*.c jail/*.c jail/base/*.c supervisor/*.c supervisor/wire/*.c))
+COURIER_ALL := $(COURIER_MAIN) $(COURIER_SRC) jail/base/fd.c
+STRAY := $(filter-out $(BRIG_SRC) $(RELAY_SRC) $(COURIER_ALL) $(BRIGD_SRC) $(ZYGOTE_SRC),$(wildcard agent/*.c jail/*.c jail/base/*.c supervisor/*.c supervisor/wire/*.c))
 $(if $(STRAY),$(error in no program's list above: $(STRAY)))
 
 BRIG_PKG := libmd
 RELAY_PKG := libmd libevent_core libevent_extra libcurl
 BRIGD_PKG := libcjson libseccomp libcap libevent_core libmd sqlite3 libpcre2-8
 ZYGOTE_PKG := python3-embed libcap libnl-route-3.0 libnl-3.0
+COURIER_PKG := libcurl libseccomp
 TEST_PKG := cmocka $(sort $(BRIG_PKG) $(BRIGD_PKG) $(ZYGOTE_PKG))
 
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
-PROGRAMS := $(B)/brig $(B)/brig-relay $(B)/brigd $(B)/brig-zygote
+PROGRAMS := $(B)/brig $(B)/brig-relay $(B)/brigd $(B)/brig-zygote $(B)/brig-courier
 PRELUDE_OBJ := $(B)/obj/prelude.o
 
 .PHONY: all
-all: $(PROGRAMS) ## build brig, brigd and brig-zygote into build/
+all: $(PROGRAMS) ## build the programs into build/
 
 $(B)/brig: $(call obj,$(BRIG_SRC))
 $(B)/brig-relay: $(call obj,$(RELAY_SRC) $(WIRE_SRC) $(BASE_SRC))
 $(B)/brigd: $(call obj,$(BRIGD_SRC))
 $(B)/brig-zygote: $(call obj,$(ZYGOTE_SRC)) $(PRELUDE_OBJ)
+$(B)/brig-courier: $(call obj,$(COURIER_ALL))
 $(B)/brig: LINK_PKG := $(BRIG_PKG)
 $(B)/brig-relay: LINK_PKG := $(RELAY_PKG)
 $(B)/brigd: LINK_PKG := $(BRIGD_PKG)
 $(B)/brig-zygote: LINK_PKG := $(ZYGOTE_PKG)
+$(B)/brig-courier: LINK_PKG := $(COURIER_PKG)
 
 # chmod: an ordinary user must be able to run what root built under a tight umask.
 $(PROGRAMS):
@@ -140,6 +148,7 @@ $(PRELUDE_OBJ): jail/prelude.py
 $(B)/obj/jail/%.o: OBJ_PKG = python3-embed libnl-route-3.0 libcap
 $(B)/obj/jail/base/%.o: OBJ_PKG =
 $(B)/obj/supervisor/%.o: OBJ_PKG = libcjson libseccomp libcap libevent_core sqlite3 libpcre2-8
+$(B)/obj/supervisor/courier_main.o $(B)/obj/supervisor/courier_http.o: OBJ_PKG = libcurl
 $(B)/obj/agent/%.o: OBJ_PKG =
 $(B)/obj/agent/relay%.o: OBJ_PKG = libevent_core libevent_extra libcurl
 # "@stdlib" of a profile is the library of the very Python that the zygote is linked with.
@@ -210,7 +219,7 @@ check-asan: all ## unit tests, and whole calls over a daemon, under AddressSanit
 .PHONY: asan
 asan: all
 	$(Q)$(MAKE) --no-print-directory B=$(B)/asan SANITIZE=address,undefined unit $(B)/asan/brig $(B)/asan/brigd
-	$(Q)cp $(B)/brig-zygote $(B)/asan/ && ln -sfn ../profiles $(B)/profiles
+	$(Q)cp $(B)/brig-zygote $(B)/brig-courier $(B)/asan/ && ln -sfn ../profiles $(B)/profiles
 check-clang: ## everything compiles clean with clang too
 	$(Q)$(MAKE) --no-print-directory B=$(B)/clang CC=clang tests
 
@@ -251,7 +260,7 @@ bench-deps: ## install what the bench compares with and measures besides, all of
 soak: all ## SOAK_CALLS calls over a daemon; nothing may grow
 	$(Q)BUILD_DIR=$(abspath $(B)) BRIG_SOAK_CALLS=$(SOAK_CALLS) $(PYTHON) tests/integration/soak.py
 
-# brig finds brigd, brigd finds brig-zygote and ../profiles from where they really lie: the three stand
+# brig finds brigd, brigd finds brig-zygote, brig-courier and ../profiles from where they really lie: the four stand
 # together, PATH gets links, and the whole can be moved.
 LIBDIR := $(DESTDIR)$(PREFIX)/lib/brig
 BINDIR := $(DESTDIR)$(PREFIX)/bin
@@ -265,6 +274,7 @@ install: all ## into DESTDIR and PREFIX
 	install -m 644 $(wildcard profiles/*.json) $(LIBDIR)/profiles
 	install -D -m 644 -t $(LIBDIR)/profiles/policies $(wildcard profiles/policies/*.json)
 	install -D -m 644 -t $(LIBDIR)/profiles/tiers $(wildcard profiles/tiers/*.json)
+	$(if $(wildcard profiles/tools/*),install -D -m 644 -t $(LIBDIR)/profiles/tools $(wildcard profiles/tools/*))
 	ln -sfn ../lib/brig/bin/brig $(BINDIR)/brig
 	ln -sfn ../lib/brig/bin/brigd $(BINDIR)/brigd
 	ln -sfn ../../lib/brig/profiles $(SHARE)/brig/profiles

@@ -30,7 +30,7 @@ struct tail {
 
 static const struct table_column columns[] = {
 	{ "SEQ", "seq", 7, TABLE_NUMBER }, { "TIME (UTC)", "time", 14, TABLE_TEXT }, { "KIND", "kind", 15, TABLE_TEXT },
-	{ "UID", "who.uid", 6, TABLE_NUMBER }, { "TOOL", "tool", 12, TABLE_TEXT },   { "WHAT", NULL, 16, TABLE_TEXT },
+	{ "UID", "who.uid", 6, TABLE_NUMBER }, { "TOOL", "tool", 12, TABLE_TEXT },   { "WHAT", NULL, 21, TABLE_TEXT },
 };
 
 /* What happened, in the few words that a line has room for. */
@@ -86,15 +86,26 @@ static void row_print(FILE *out, const char *line, size_t len)
 		} else {
 			_cleanup_free_ char *text = text_find(line, len, c->key, &n);
 			/* 2026-01-02T03:04:05: month, day and time. */
-			bool time = strcmp(c->key, "time") == 0 && text && n > 19;
-
-			if (time)
+			if (!text) {
+				jbuf_text(&b, "-");
+			} else if (strcmp(c->key, "time") == 0 && n > 19) {
 				text[10] = ' ';
-			text_escape(&b, time ? text + 5 : text ?: "-", time ? 14 : text ? n : 1, TEXT_LINE);
+				text_escape(&b, text + 5, 14, TEXT_LINE);
+			} else {
+				text_escape(&b, text, n, TEXT_LINE);
+			}
 		}
 		cell(out, b.data ? b.data : last ? "" : "-", c->width, last);
 		jbuf_done(&b);
 	}
+}
+
+static void title_print(FILE *out, const struct table_column *c, bool last)
+{
+	char text[40];
+
+	snprintf(text, sizeof(text), c->kind == TABLE_NUMBER ? "%*s" : "%-*s", last ? 0 : c->width, c->title);
+	cell(out, text, c->width, last);
 }
 
 static void raw_print(FILE *out, const char *line, size_t len)
@@ -299,7 +310,7 @@ static int tail(struct tail *t, const struct options *opt)
 			fputs("{\"records\":[", t->out);
 		else if (!opt->json) /* a title for each column, as wide as its rows */
 			for (size_t i = 0; i < ARRAY_LEN(columns); i++)
-				cell(t->out, columns[i].title, columns[i].width, i + 1 == ARRAY_LEN(columns));
+				title_print(t->out, &columns[i], i + 1 == ARRAY_LEN(columns));
 		ring_show(t, one);
 		if (one)
 			fputs("]}\n", t->out);

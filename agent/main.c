@@ -165,6 +165,7 @@ static const struct option tool_options[] = {
 	{ "--profile", "NAME|FILE", "create: the rules of its jail", OPT(profile) },
 	{ "--permissions", "JSON|@FILE", "create: what it needs; else what its body shows", OPT(permissions) },
 	{ "--replace", NULL, "create, import: another version of one's own", OPT(replace) },
+	{ "--best-effort", NULL, "create, import: look at the body with what the host has", OPT(best_effort) },
 	{ "--version", "N", "show: that version", OPT(version) },
 	{ "--to", "STATE", "promote, restore: draft, probation or approved", OPT(to) },
 	{ "--hash", "HASH", "promote, quarantine, restore: only if it is that version", OPT(hash) },

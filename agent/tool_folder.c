@@ -266,6 +266,7 @@ static int export_all(const struct show *s, const struct options *opt, const cha
 	_cleanup_(call_done) struct call c = { 0 };
 	struct jbuf params;
 	char path[40];
+	size_t at, len;
 	int status;
 
 	jbuf_init(&params, 64);
@@ -280,6 +281,10 @@ static int export_all(const struct show *s, const struct options *opt, const cha
 		_cleanup_free_ char *name = text_find(c.result, c.result_len, path, NULL);
 		if (!name)
 			break;
+		/* Those that ship with Brig are wherever it is, and nobody can create them. */
+		snprintf(path, sizeof(path), "tools.%u.reviewed", i);
+		if (json_find(c.result, c.result_len, path, &at, &len, NULL) && c.result[at] == 't')
+			continue;
 		int r = export_one(s, opt, name, dir);
 		status = status ? status : r;
 	}

@@ -80,6 +80,8 @@ static void create_params(struct jbuf *b, const struct options *opt, const struc
 	member(b, "profile_text", &p->profile_text, false);
 	if (opt->replace)
 		jbuf_text(b, ",\"replace\":true");
+	if (opt->best_effort)
+		jbuf_text(b, ",\"best_effort\":true");
 	jbuf_text(b, "}");
 }
 

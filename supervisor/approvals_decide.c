@@ -2,6 +2,7 @@
 #include "supervisor/approvals.h"
 
 #include "supervisor/audit_client.h"
+#include "supervisor/registry.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +40,7 @@ static int stale(enum approval_state state, struct err *err)
 }
 
 /* A version that is not called any more cannot be approved: what its name means now was not what was asked. */
-static int check_drift(struct store *store, const struct approval *a, struct err *err)
+static int check_drift(struct core *core, struct store *store, const struct approval *a, struct err *err)
 {
 	struct tool *now = NULL;
 	bool same;
@@ -47,7 +48,7 @@ static int check_drift(struct store *store, const struct approval *a, struct err
 
 	if (strcmp(a->tool, "run") == 0)
 		return 0;
-	r = store_tool_get(store, a->tool, &now, err);
+	r = registry_current(core, a->tool, &now, err);
 	if (r < 0 && r != -ENOENT)
 		return r;
 	same = r == 0 && strcmp(now->hash, a->tool_hash) == 0 && now->state != TOOL_QUARANTINED;
@@ -88,7 +89,7 @@ static int decide(struct core *core, struct store *store, const struct approval 
 		return stale(APPROVAL_EXPIRED, err);
 	r = check_who(core, a, d, err);
 	if (r == 0)
-		r = check_drift(store, a, err);
+		r = check_drift(core, store, a, err);
 	if (r < 0)
 		return r;
 	snprintf(what, sizeof(what), d->approve ? "approves, %u uses" : "denies", d->uses);

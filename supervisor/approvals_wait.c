@@ -3,6 +3,7 @@
 
 #include "supervisor/audit_client.h"
 #include "supervisor/call_impl.h"
+#include "supervisor/decision_point.h"
 #include "supervisor/sched.h"
 
 #include <stdio.h>
@@ -122,8 +123,10 @@ static void go_on(struct call *c)
 		return;
 	}
 	swap_gate(c, now);
-	if (now->outcome != OUTCOME_APPROVAL_PENDING) /* else another call took that use, and the question is open again */
-		call_go(c);
+	if (now->outcome != OUTCOME_APPROVAL_PENDING) { /* else another call took that use, and the question is open again */
+		c->waits = false;
+		decision_point_ask(c);
+	}
 }
 
 static void look(struct call *c, struct store *store)

@@ -14,8 +14,6 @@
 
 /* How soon what could not be written is tried again. */
 #define RETRY_MS 500
-/* Lines that wait in memory before no more are taken from core, which keeps them. */
-#define OUT_ENOUGH (4u << 20)
 /* After keeper and core are gone: how long a disk that is full may hold the last lines. */
 #define LAST_TRIES (5000 / RETRY_MS)
 
@@ -151,7 +149,7 @@ static void on_core_new(struct audit *a, const struct audit_ctl *msg, int fd)
 {
 	/* What the one before sent is in the socket; it sends nothing more. Its other end may be anywhere, so we do not wait for it. */
 	if (a->core_fd >= 0)
-		(void)audit_take_all(a);
+		(void)audit_take_all(a, true);
 	a->core_fd = fd_close(a->core_fd);
 	if (msg->number != a->core) {
 		if (a->core_lives)
@@ -255,11 +253,11 @@ static int wait_ms(const struct audit *a)
 static void loop(struct audit *a)
 {
 	while (a->keeper_fd >= 0 || a->core_fd >= 0) {
-		struct pollfd fds[] = { { a->keeper_fd, POLLIN, 0 }, { a->log.out.len < OUT_ENOUGH ? a->core_fd : -1, POLLIN, 0 } };
+		struct pollfd fds[] = { { a->keeper_fd, POLLIN, 0 }, { a->log.out.len < AUDIT_OUT_ENOUGH ? a->core_fd : -1, POLLIN, 0 } };
 
 		if (poll(fds, ARRAY_LEN(fds), wait_ms(a)) < 0 && errno != EINTR)
 			return;
-		if (fds[1].revents && !audit_take_all(a))
+		if (fds[1].revents && !audit_take_all(a, false))
 			core_left(a);
 		if (fds[0].revents)
 			on_keeper(a);

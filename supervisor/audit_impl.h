@@ -72,8 +72,12 @@ struct audit {
 	char stop_why[160];
 };
 
-/* Everything that core has sent so far, made lines; refusals are answered. False: the socket is at its end. */
-bool audit_take_all(struct audit *a);
+/* Lines that wait in memory before no more are taken from core, which keeps them. */
+#define AUDIT_OUT_ENOUGH (4u << 20)
+/* Everything that core has sent so far, made lines; refusals are answered. False: the socket is at its end.
+ * until_empty: whatever waits to be written, for a core that has ended; else only while there is room for it in memory.
+ * A core that sends without end is left after what no socket holds: the keeper must be heard. */
+bool audit_take_all(struct audit *a, bool until_empty);
 /* A line of our own that is about a core or the supervisor. */
 void audit_own_line(struct audit *a, enum audit_kind kind, const char *text);
 /* The core whose records came last is dead: its open calls end, and a "core_end" follows. */

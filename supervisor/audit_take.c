@@ -11,6 +11,8 @@
 #define SPARE (64u * AUDIT_LINE_MAX)
 /* What is read before it is written and acknowledged: more than the kernel queues on such a socket by default. */
 #define BATCH 64
+/* No socket of ours holds so many. */
+#define BATCHES 64
 
 static struct timespec now(void)
 {
@@ -157,13 +159,13 @@ void audit_settle(struct audit *a)
 	}
 }
 
-bool audit_take_all(struct audit *a)
+bool audit_take_all(struct audit *a, bool until_empty)
 {
-	bool open, more;
+	bool open = true, more = true;
 
-	do {
+	for (unsigned i = 0; i < BATCHES && open && more && (until_empty || a->log.out.len < AUDIT_OUT_ENOUGH); i++) {
 		open = take_batch(a, &more);
 		audit_settle(a);
-	} while (open && more);
+	}
 	return open;
 }

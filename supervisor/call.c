@@ -2,6 +2,7 @@
 
 #include "jail/base/fd.h"
 #include "supervisor/audit_client.h"
+#include "supervisor/courier_client.h"
 #include "supervisor/call_log.h"
 #include "supervisor/gate.h"
 #include "supervisor/peers.h"
@@ -33,6 +34,8 @@ void call_free(struct call *c)
 		if (*evs[i])
 			event_free(*evs[i]);
 	LIST_REMOVE(c, link);
+	if (c->asks)
+		courier_cancel(c->core, c);
 	profile_free(c->effective);
 	gate_free(c->gate);
 	capture_done(&c->out);

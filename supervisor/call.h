@@ -1,7 +1,7 @@
 /* One call: from a checked request to its answer. Owns a jail while it runs,
  * the three output channels, the deadlines, and the evidence. Core only.
  *
- *   CALL_QUEUED   waits for a person's word (approvals.h) while `waits`, then for its turn (sched.h)
+ *   CALL_QUEUED   waits for a person's word (approvals.h) while `waits`, for that of the decision point while `asks`, then for its turn (sched.h)
  *   CALL_JAIL     waits for a parked jail, and for the audit log's word that the decision is written
  *   CALL_RUN      the request is on its way or the tool runs
  *   CALL_KILLED   something ended it; waits until the jail is gone
@@ -58,6 +58,7 @@ struct call {
 	struct session *session;   /* whose context it has, or NULL; it outlives the call */
 	struct gate *gate;         /* ours; NULL: it passed none */
 	bool waits;                /* for the decision on gate->approval */
+	bool asks;                 /* waits for the word of the decision point (decision_point.h) */
 	struct stream *stream;     /* NULL: nobody wants the output as it comes */
 	uint8_t nonce[FRAME_NONCE_BYTES]; /* of the frame that answers it */
 	enum authority authority;  /* of its socket */

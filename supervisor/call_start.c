@@ -4,6 +4,7 @@
 #include "supervisor/approvals.h"
 #include "supervisor/audit_client.h"
 #include "supervisor/client.h"
+#include "supervisor/decision_point.h"
 #include "supervisor/peers.h"
 #include "supervisor/pool.h"
 #include "supervisor/session.h"
@@ -187,5 +188,5 @@ void call_start(struct client *client, struct profile *profile, const struct cal
 	if (req->wait && c->gate && c->gate->outcome == OUTCOME_APPROVAL_PENDING)
 		approvals_wait(c);
 	else
-		call_go(c);
+		decision_point_ask(c);
 }

@@ -70,6 +70,7 @@ int config_defaults(struct config *c, struct err *err)
 		.audit_rotate_bytes = 64ull << 20,
 		.audit_sync_ms = 1000,
 		.log_level = 6,
+		.decision_ms = 1000,
 		.drain_ms = 30000,
 	};
 	int r = dirs_default(c, err);

@@ -19,6 +19,7 @@
 #define CONFIG_PROFILES_MAX 32
 /* sun_path of unix(7) without the ".new" that a socket has until it listens; its NUL included. */
 #define CONFIG_SOCKET_MAX 104
+#define CONFIG_URL_MAX 1024
 
 struct config_socket {
 	char path[CONFIG_SOCKET_MAX];
@@ -79,8 +80,9 @@ struct config {
 	uint32_t max_rebuilds;          /* changes of the set of tools by agents, in the life of a supervisor */
 	struct config_uids trust_elevated, trust_admin; /* of who comes over agent.sock; nobody else raises trust */
 	uint32_t approval_ms, approvals_per_uid;        /* a question is open so long; so many of one uid */
-
 	uint32_t quarantine_after;      /* calls that the kernel stopped for a denied action; 0: never */
+	char decision_url[CONFIG_URL_MAX]; /* asked by the courier (courier_proto.h) whether a call that the policy allows may run; "": nobody is */
+	uint32_t decision_ms;
 
 	bool audit;                     /* false only in a private supervisor */
 	uint64_t audit_rotate_bytes;

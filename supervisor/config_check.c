@@ -151,6 +151,7 @@ static size_t width_of(enum config_kind kind)
 	switch (kind) {
 	case CONFIG_DIR:
 	case CONFIG_FILES: return PATH_MAX;
+	case CONFIG_URL: return CONFIG_URL_MAX;
 	case CONFIG_SOCKET: return CONFIG_SOCKET_MAX;
 	case CONFIG_BYTES: return sizeof(uint64_t);
 	default: return sizeof(uint32_t);
@@ -163,7 +164,7 @@ int config_reload_check(const struct config *now, const struct config *next, con
 
 	for (const struct config_key *key = config_keys; key->name; key++) {
 		const char *a = (const char *)now + key->offset, *b = (const char *)next + key->offset;
-		bool text = key->kind == CONFIG_DIR || key->kind == CONFIG_FILES || key->kind == CONFIG_SOCKET;
+		bool text = key->kind == CONFIG_DIR || key->kind == CONFIG_FILES || key->kind == CONFIG_URL || key->kind == CONFIG_SOCKET;
 
 		if (!key->restart || (text ? strcmp(a, b) : memcmp(a, b, width_of(key->kind))) == 0)
 			continue;

@@ -9,6 +9,7 @@
 enum config_kind {
 	CONFIG_DIR,      /* an absolute path */
 	CONFIG_FILES,    /* absolute paths, blanks between them; PATH_MAX in all */
+	CONFIG_URL,      /* http:// or https://, CONFIG_URL_MAX */
 	CONFIG_SOCKET,   /* the name of a file in run_dir */
 	CONFIG_USER,
 	CONFIG_GROUP,

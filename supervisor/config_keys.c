@@ -69,6 +69,8 @@ const struct config_key config_keys[] = {
 	{ "trust_admin", CONFIG_UIDS, AT(trust_admin), 0, 0, NULL, false },
 	{ "approval_time", CONFIG_TIME, AT(approval_ms), 1000, DAY, NULL, false },
 	{ "approvals_per_uid", CONFIG_COUNT, AT(approvals_per_uid), 1, APPROVALS_MAX, NULL, false },
+	{ "decision_url", CONFIG_URL, AT(decision_url), 0, 0, NULL, true },
+	{ "decision_timeout", CONFIG_TIME, AT(decision_ms), 50, 30000, NULL, false },
 
 	{ "quarantine_after", CONFIG_COUNT, AT(quarantine_after), 0, 1000000, NULL, false },
 

@@ -44,6 +44,7 @@ static void print_value(FILE *out, const struct config_key *key, const void *fie
 	switch (key->kind) {
 	case CONFIG_DIR:
 	case CONFIG_FILES:
+	case CONFIG_URL:
 	case CONFIG_PROFILE: fputs(field, out); break;
 	case CONFIG_SOCKET: fputs(strrchr(field, '/') ? strrchr(field, '/') + 1 : (const char *)field, out); break;
 	case CONFIG_USER:
@@ -70,6 +71,7 @@ static bool is_empty(const struct config_key *key, const void *field)
 	case CONFIG_UIDS: return ((const struct config_uids *)field)->count == 0;
 	case CONFIG_PROFILES: return !n->any && n->count == 0;
 	case CONFIG_DIR:
+	case CONFIG_URL:
 	case CONFIG_FILES: return *(const char *)field == '\0';
 	default: return false;
 	}

@@ -43,6 +43,27 @@ static int set_dir(char *field, const char *value, struct config_refusal *why)
 	return 0;
 }
 
+/* A host and what follows it. Names and passwords in a URL would be in every message that shows it. */
+static int set_url(char *field, const char *value, struct config_refusal *why)
+{
+	const char *host = strncmp(value, "https://", 8) == 0 ? value + 8 : strncmp(value, "http://", 7) == 0 ? value + 7 : NULL;
+	size_t n = host ? strcspn(host, "/?") : 0;
+
+	if (!host)
+		return refused(why, "not a URL that begins with https:// or http://");
+	if (strlen(value) >= CONFIG_URL_MAX)
+		return refused(why, "a URL has fewer than %d bytes here", CONFIG_URL_MAX);
+	for (const char *c = value; *c; c++)
+		if (*c <= ' ' || *c > '~' || strchr("\"<>\\^`{}|#", *c)) {
+			why->at = (size_t)(c - value);
+			return refused(why, "not a character of a URL");
+		}
+	if (n == 0 || memchr(host, '@', n))
+		return refused(why, n ? "a user or password in a URL is shown wherever the URL is" : "no host is named");
+	snprintf(field, CONFIG_URL_MAX, "%s", value);
+	return 0;
+}
+
 static int set_files(char *field, const char *value, struct config_refusal *why)
 {
 	size_t len = 0;
@@ -301,6 +322,7 @@ int config_value_set(struct config *c, const struct config_key *key, const char 
 
 	switch (key->kind) {
 	case CONFIG_DIR: return set_dir(field, value, why);
+	case CONFIG_URL: return set_url(field, value, why);
 	case CONFIG_FILES: return set_files(field, value, why);
 	case CONFIG_SOCKET: return set_socket(field, value, why);
 	case CONFIG_USER: return user_id(value, field, why);

@@ -4,6 +4,7 @@
 #include "supervisor/audit_client.h"
 #include "supervisor/call.h"
 #include "supervisor/core_filter.h"
+#include "supervisor/courier_client.h"
 #include "supervisor/core_seal.h"
 #include "supervisor/doctor.h"
 #include "supervisor/drain.h"
@@ -11,6 +12,7 @@
 #include "supervisor/gate_memory.h"
 #include "supervisor/jail.h"
 #include "supervisor/keeper_client.h"
+#include "supervisor/lane.h"
 #include "supervisor/load.h"
 #include "supervisor/log.h"
 #include "supervisor/metrics.h"
@@ -110,6 +112,7 @@ static void free_all(struct core *core)
 	session_free_all(core);
 	server_close(core);
 	sched_close(core);
+	courier_close(core);
 	audit_client_close(core);
 	store_close(core->store);
 	profile_cache_free(core->profiles);
@@ -158,6 +161,8 @@ int core_main(struct core_boot *boot)
 	r = become_core(boot);
 	if (r)
 		return r;
+	if (courier_is_configured(&boot->config))
+		core.slots_used = UINT64_C(1) << LANE_COURIER_SLOT; /* its id is the courier's */
 	if (keeper_client_open(boot->keeper_fd) < 0)
 		return die("keeper socket");
 	core.base = base_new();

@@ -5,9 +5,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Reads below these directories only, writes nowhere, no TCP, no abstract socket or signal outward. Open descriptors stay. */
 int seal_files(const char *const *readable, size_t count);
+/* The same, where readable may name files too, and TCP connections to these ports may be made (before ABI 4: to any). */
+int seal(const char *const *readable, size_t count, const uint16_t *ports, size_t port_count);
 /* Core's: /proc, /sys and /usr. */
 int core_seal(void);
 /* The kernel's Landlock ABI; 0: it has none. */

@@ -9,6 +9,7 @@
 #include <sys/queue.h>
 
 struct audit_client;
+struct courier_client;
 struct server;
 struct metrics;
 struct policy;
@@ -35,6 +36,7 @@ struct core {
 	struct server *server;           /* NULL in a private supervisor */
 	struct store *store;        /* NULL until somebody asks: store_of() */
 	bool store_files;           /* its files are here */
+	struct courier_client *courier; /* NULL until something is sent */
 	struct audit_client *audit; /* NULL: no log, in a private supervisor */
 	LIST_HEAD(, client) clients;
 	LIST_HEAD(, zygote) zygotes;

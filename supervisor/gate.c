@@ -4,7 +4,7 @@
 #include "supervisor/gate_memory.h"
 #include "supervisor/metrics.h"
 #include "supervisor/narrow.h"
-#include "supervisor/nearest.h"
+#include "supervisor/registry.h"
 #include "supervisor/request.h"
 #include "supervisor/schema.h"
 #include "supervisor/session.h"
@@ -13,9 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Names among which the nearest is looked for. */
-#define NAMES_MAX 512
 
 void gate_free(struct gate *g)
 {
@@ -47,56 +44,19 @@ enum trust gate_trust(const struct core *core, enum authority authority, uid_t u
 
 /* ---- the tool ---- */
 
-struct names {
-	char *name[NAMES_MAX];
-	size_t count;
-};
-
-static int names_add(const struct tool *t, void *arg)
-{
-	struct names *n = arg;
-
-	if (t->state != TOOL_REMOVED && (n->name[n->count] = strdup(t->name)))
-		n->count++;
-	return n->count == NAMES_MAX;
-}
-
-static void unknown_hint(struct store *store, const char *name, struct err *why)
-{
-	struct names n = { .count = 0 };
-	struct err ignored;
-	const char *near;
-
-	(void)store_tool_each(store, false, names_add, &n, &ignored);
-	near = nearest_word(name, (const char *const *)n.name, n.count);
-	if (near)
-		err_hint(why, "did you mean \"%s\"?", near);
-	else
-		err_hint(why, n.count ? "tool.list ('brig tool list') shows the tools that there are" : "there are no tools yet: tool.create makes one");
-	for (size_t i = 0; i < n.count; i++)
-		free(n.name[i]);
-}
-
 /* Anything but exactly a registered name is no tool: nothing is folded, trimmed or matched. */
-static int tool_find(const struct gate_ask *ask, struct store *store, struct gate *g, struct err *err)
+static int tool_find(const struct gate_ask *ask, struct gate *g, struct err *err)
 {
 	struct err ignored;
-	char name[TOOL_NAME_MAX];
-	struct jbuf shown;
 	int r = -ENOENT;
 
-	snprintf(name, sizeof(name), "%.*s", (int)(ask->name_len < sizeof(name) ? ask->name_len : sizeof(name) - 1), ask->name);
 	if (tool_name_check(ask->name, ask->name_len, &ignored) == 0) {
-		memcpy(g->name, name, sizeof(name));
-		r = store_tool_get(store, name, &g->tool, err);
+		snprintf(g->name, sizeof(g->name), "%.*s", (int)ask->name_len, ask->name);
+		r = registry_current(ask->core, g->name, &g->tool, err);
 	}
 	if (r != -ENOENT)
 		return r;
-	jbuf_init(&shown, LIMIT_FRAME_BYTES);
-	jbuf_string(&shown, ask->name, ask->name_len < TOOL_NAME_MAX ? ask->name_len : TOOL_NAME_MAX - 1);
-	err_set(&g->why, ERR_CALLER, ENOENT, "tool", "no tool is called %.200s%s", shown.data ?: "", ask->name_len >= TOOL_NAME_MAX ? " (cut)" : "");
-	jbuf_done(&shown);
-	unknown_hint(store, name, &g->why);
+	(void)registry_unknown(ask->core, ask->name, ask->name_len, &g->why);
 	g->outcome = OUTCOME_INVALID_ARGUMENTS;
 	return 0;
 }
@@ -128,17 +88,9 @@ static bool tool_stopped(const struct gate_ask *ask, struct gate *g)
 	return true;
 }
 
-/* NEEDSWORK: until schema.c is there, nothing is proven. */
-#pragma weak schema_compile
-#pragma weak schema_check
-#pragma weak schema_free
-
 static int args_prove(const struct gate_ask *ask, struct gate *g, struct err *err)
 {
 	struct schema *schema;
-
-	if (!schema_compile)
-		return 0;
 	int r = schema_compile(g->tool->parameters, strlen(g->tool->parameters), &schema, err);
 
 	if (r < 0)
@@ -199,7 +151,7 @@ static void ask_policy(const struct gate_ask *ask, const char *name, const char 
 		.labels = s ? s->labels : NULL,
 		.uid = ask->uid,
 		.trust = gate_trust(ask->core, ask->authority, ask->uid),
-		.workspace = ask->core->boot->config.workspace[0] ? ask->core->boot->config.workspace : NULL,
+		.workspace = ask->core->boot->config.workspace[0] ? PROFILE_WORKSPACE : NULL,
 		.now_ms = approvals_now_ms(),
 		.rate = rate_of,
 		.rate_arg = &rate,
@@ -272,7 +224,7 @@ static int gate_new(struct gate **ret, struct err *err)
 
 static int walk(const struct gate_ask *ask, struct store *store, struct gate *g, struct err *err)
 {
-	int r = tool_find(ask, store, g, err);
+	int r = tool_find(ask, g, err);
 
 	if (r < 0 || g->outcome != OUTCOME_OK || tool_stopped(ask, g))
 		return r;
@@ -302,13 +254,13 @@ int gate_call(const struct gate_ask *ask, struct gate **ret, struct err *err)
 	return r;
 }
 
-static void body_hash(const struct gate_ask *ask, char ret[TOOL_HASH_MAX])
+void gate_body_hash(const char *body, size_t len, char ret[TOOL_HASH_MAX])
 {
 	uint8_t digest[SHA256_DIGEST_LENGTH];
 	SHA2_CTX sha;
 
 	SHA256Init(&sha);
-	SHA256Update(&sha, (const uint8_t *)ask->body, ask->body_len);
+	SHA256Update(&sha, (const uint8_t *)body, len);
 	SHA256Final(digest, &sha);
 	size_t n = (size_t)snprintf(ret, TOOL_HASH_MAX, "sha256:");
 	for (size_t i = 0; i < sizeof(digest); i++)
@@ -326,7 +278,7 @@ int gate_run(const struct gate_ask *ask, struct gate **ret, struct err *err)
 	snprintf(g->name, sizeof(g->name), "run");
 	g->profile = profile_ref(ask->profile);
 	profile_grants(g->profile, &g->effective);
-	body_hash(ask, hash);
+	gate_body_hash(ask->body, ask->body_len, hash);
 	/* The store is opened only where it is needed: most bodies run without. */
 	r = decide(ask, NULL, "run", hash, false, g, err);
 	if (r < 0) {

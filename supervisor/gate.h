@@ -49,6 +49,8 @@ int gate_call(const struct gate_ask *ask, struct gate **ret, struct err *err);
 /* The same for a body that is sent along. */
 int gate_run(const struct gate_ask *ask, struct gate **ret, struct err *err);
 
+/* "sha256:..." of a body that came with `run`. */
+void gate_body_hash(const char *body, size_t len, char ret[TOOL_HASH_MAX]);
 /* It ends as denied; where: a word for the audit log. */
 void gate_deny(struct gate *g, const char *where);
 /* By configuration alone: the lists for who came over agent.sock; admin.sock is the operator's. */

@@ -39,8 +39,8 @@ static void keeper_init(struct keeper *k, struct keeper_boot *boot)
 	k->daemon = boot->client_fd < 0;
 	k->lane.lock_fd = k->lane.dir_fd = -1;
 	k->listener = (struct listener){ -1, -1, -1, -1 };
-	k->core = k->audit = (struct keeper_child){ .pidfd = -1, .sock = -1 };
-	k->audit_dir = k->mounts_fd = -1;
+	k->core = k->audit = k->courier = (struct keeper_child){ .pidfd = -1, .sock = -1 };
+	k->audit_dir = k->mounts_fd = k->courier_image = -1;
 	for (int i = 0; i < STORE_FILES; i++)
 		k->store_fd[i] = -1;
 	k->lifeline[0] = k->lifeline[1] = k->image_fd = k->signal_fd = -1;
@@ -102,6 +102,8 @@ static int start(struct keeper *k, struct err *err)
 		r = keeper_audit_open(k, err);
 	if (r == 0 && k->audit_dir >= 0)
 		r = keeper_audit_start(k, err);
+	if (r == 0 && k->daemon)
+		r = keeper_courier_open(k, err);
 	if (r == 0)
 		r = keeper_mounts_open(k, err);
 	if (r == 0)
@@ -129,6 +131,7 @@ static void finish(struct keeper *k)
 	k->core.sock = fd_close(k->core.sock);
 	k->core.pidfd = fd_close(k->core.pidfd);
 	keeper_jails_end(k);
+	keeper_courier_finish(k);
 	keeper_audit_finish(k, k->signals > 0 ? "a signal told it to" : k->status ? "core could not go on" : "core ended");
 	keeper_reload_drop(k);
 	keeper_store_close(k);

@@ -71,6 +71,9 @@ struct keeper {
 	int audit_err;          /* of its start */
 	char audit_why[160];    /* that in words, or how the last one ended; "" at first */
 	uint64_t audit_rotated; /* number of the last rotation */
+	struct keeper_child courier;
+	int courier_image;      /* its program; -1: there is nobody to reach */
+	bool courier_ready;
 	struct loaded next;     /* read again, and not yet taken by core */
 	bool next_pending;
 	bool core_ready;   /* this core said READY */
@@ -129,6 +132,14 @@ int keeper_audit_look(struct keeper *k, uint64_t number, bool before, uint64_t *
 int keeper_audit_pair(struct keeper *k, int *ret_fd, struct err *err);
 /* After core: waits (bounded) until the last line is written. */
 void keeper_audit_finish(struct keeper *k, const char *why);
+
+/* keeper_courier.c. Only in a daemon, and only where the configuration names somebody. Start: waits until it has given up what it can. */
+int keeper_courier_open(struct keeper *k, struct err *err);
+void keeper_courier_msg(struct keeper *k);
+void keeper_courier_ended(struct keeper *k);
+void keeper_courier_again(struct keeper *k);
+int keeper_courier_pair(struct keeper *k, int *ret_fd, struct err *err);
+void keeper_courier_finish(struct keeper *k);
 
 /* keeper_mounts.c. Before the drop of privilege: a mount of the workspace for each slot, where ids are ours to give. */
 int keeper_mounts_open(struct keeper *k, struct err *err);

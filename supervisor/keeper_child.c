@@ -41,6 +41,13 @@ int keeper_child_forked(struct keeper_child *c, pid_t pid, const char *name, str
 	if (r == 0 && (c->pidfd = (int)syscall(SYS_pidfd_open, pid, 0)) < 0)
 		r = -errno;
 	if (r < 0) {
+		/* It is not reaped, so the number is its own; nobody could hold or end it without a pidfd. */
+		if (pid > 0) {
+			/* PRIV: CAP_KILL; our own child. */
+			(void)kill(pid, SIGKILL);
+			(void)waitpid(pid, NULL, 0);
+			c->pid = 0;
+		}
 		c->sock = fd_close(c->sock);
 		return err_set(err, ERR_HOST, -r, "keeper", "cannot start %s: %s", name, strerror(-r));
 	}

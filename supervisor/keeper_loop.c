@@ -17,7 +17,7 @@
 /* After SIGKILL: how often we look whether core is gone. */
 #define KILL_AGAIN_MS 100
 
-enum { AT_CORE_SOCK, AT_SIGNAL, AT_CORE, AT_AUDIT_SOCK, AT_AUDIT, AT_ZYGOTES, AT_END = AT_ZYGOTES + KEEPER_ZYGOTES };
+enum { AT_CORE_SOCK, AT_SIGNAL, AT_CORE, AT_AUDIT_SOCK, AT_AUDIT, AT_COURIER_SOCK, AT_COURIER, AT_ZYGOTES, AT_END = AT_ZYGOTES + KEEPER_ZYGOTES };
 
 static void leave_within(struct keeper *k, int64_t ms)
 {
@@ -110,6 +110,8 @@ static void do_what_is_due(struct keeper *k, int64_t now, int64_t waited)
 		keeper_core_again(k);
 	if (k->audit.again_ms && now >= k->audit.again_ms)
 		keeper_audit_again(k);
+	if (k->courier.again_ms && now >= k->courier.again_ms)
+		keeper_courier_again(k);
 	if (k->reload_due && k->core_ready)
 		reload(k);
 }
@@ -121,7 +123,7 @@ static int wait_ms(const struct keeper *k, int64_t now)
 
 	if (k->leave_ms && k->leave_ms - now < wait)
 		wait = k->leave_ms > now ? k->leave_ms - now : KILL_AGAIN_MS;
-	const int64_t starts[] = { k->core.again_ms, k->audit.again_ms };
+	const int64_t starts[] = { k->core.again_ms, k->audit.again_ms, k->courier.again_ms };
 
 	for (size_t i = 0; i < ARRAY_LEN(starts); i++)
 		if (starts[i] && starts[i] - now < wait)
@@ -136,6 +138,8 @@ static void fds_fill(const struct keeper *k, struct pollfd fds[AT_END])
 	fds[AT_CORE] = (struct pollfd){ k->core.pidfd, POLLIN, 0 };
 	fds[AT_AUDIT_SOCK] = (struct pollfd){ k->audit.sock, POLLIN, 0 };
 	fds[AT_AUDIT] = (struct pollfd){ k->audit.pidfd, POLLIN, 0 };
+	fds[AT_COURIER_SOCK] = (struct pollfd){ k->courier.sock, POLLIN, 0 };
+	fds[AT_COURIER] = (struct pollfd){ k->courier.pidfd, POLLIN, 0 };
 	for (unsigned i = 0; i < KEEPER_ZYGOTES; i++)
 		fds[AT_ZYGOTES + i] = (struct pollfd){ k->zygotes[i].pidfd, POLLIN, 0 };
 }
@@ -171,6 +175,10 @@ void keeper_loop(struct keeper *k)
 			keeper_audit_msg(k);
 		if (n > 0 && fds[AT_AUDIT].revents)
 			keeper_audit_ended(k);
+		if (n > 0 && fds[AT_COURIER_SOCK].revents)
+			keeper_courier_msg(k);
+		if (n > 0 && fds[AT_COURIER].revents)
+			keeper_courier_ended(k);
 		zygotes_reap(k);
 		do_what_is_due(k, now, now - before);
 		before = keeper_now_ms();

@@ -24,6 +24,8 @@
  *   AUDIT_LOOK    number             -> fd, number: a file of the audit log, to read: the one that by its name holds that record,
  *                                    else the one that grows (number 0)
  *   AUDIT_BEFORE  number             -> the same of the one before it; ENOENT: there is none
+ *   COURIER                          -> fd: core's end of a new pair to the courier; EAGAIN: it is being started; only where
+ *                                    the configuration names somebody that it could reach
  *   RELOAD                           the keeper reads configuration and profiles again -> fd: sealed, load.h
  *   RELOAD_DONE, RELOAD_REFUSED      core works with what RELOAD gave it, and so will the next core; or does not
  */
@@ -58,6 +60,7 @@ enum keeper_kind {
 	KP_AUDIT_LOOK,
 	KP_AUDIT_BEFORE,
 	KP_STORE,
+	KP_COURIER,
 };
 
 #define CORE_ALIVE_MS 5000

@@ -128,6 +128,9 @@ static int on_cgroup_new(struct keeper *k, struct request *q)
 {
 	const struct cgroup_limits *l = &q->msg->limits;
 
+	/* Its id is the courier's. */
+	if (k->courier_image >= 0 && q->msg->slot == LANE_COURIER_SLOT)
+		return BROKEN;
 	if (k->slots[q->msg->slot])
 		return err_set(q->err, ERR_BUG, EEXIST, "cgroup", "slot %u is in use", q->msg->slot);
 	if (l->memory_bytes < MEMORY_MIN || l->memory_bytes > MEMORY_MAX || l->pids < 1 || l->pids > PIDS_MAX ||
@@ -299,6 +302,11 @@ static int on_store(struct keeper *k, struct request *q)
 	return 0;
 }
 
+static int on_courier(struct keeper *k, struct request *q)
+{
+	return k->courier_image < 0 ? BROKEN : keeper_courier_pair(k, q->ret_fd, q->err);
+}
+
 enum needs { NEEDS_NOTHING, NEEDS_SLOT, NEEDS_GROUP };
 
 static const struct handler {
@@ -324,6 +332,7 @@ static const struct handler {
 	[KP_RELOAD] = { on_reload, 0, 1, NEEDS_NOTHING, true },
 	[KP_RELOAD_DONE] = { on_reload_done, 0, 0, NEEDS_NOTHING, true },
 	[KP_STORE] = { on_store, 0, 0, NEEDS_NOTHING, false },
+	[KP_COURIER] = { on_courier, 0, 1, NEEDS_NOTHING, true },
 	[KP_RELOAD_REFUSED] = { on_reload_refused, 0, 0, NEEDS_NOTHING, true },
 };
 

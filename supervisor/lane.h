@@ -23,6 +23,9 @@
 /* first_id + this. */
 enum lane_id { LANE_ZYGOTE, LANE_CORE, LANE_AUDIT, LANE_SLOTS /* + k: the jail in slot k */ };
 #define LANE_IDS ((uint32_t)LANE_SLOTS + LIMIT_SLOTS)
+/* A daemon that has a courier has no jail in its last slot: the lane keeps its size, so that lanes of different versions never overlap. */
+#define LANE_COURIER_SLOT (LIMIT_SLOTS - 1)
+#define LANE_COURIER ((uint32_t)LANE_SLOTS + LANE_COURIER_SLOT)
 
 /* A block of ids that nobody else uses: lanes * LANE_IDS of them. */
 struct lane_ids {

@@ -2,6 +2,7 @@
 
 #include "supervisor/request.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* The arguments may nest LIMIT_JSON_DEPTH deep inside the request and its params. */
@@ -73,7 +74,9 @@ static bool take_id(struct request *rq)
 static bool take_request(struct client *client, const char *line, size_t len, struct request *rq)
 {
 	struct json_error je;
+	struct slice unknown;
 	struct err err;
+	char what[100];
 
 	*rq = (struct request){ .client = client, .core = client_core(client), .line = line, .len = len, .id = "null", .id_len = 4 };
 	if (json_check(line, len, 0, REQUEST_DEPTH, &je) < 0) {
@@ -87,8 +90,13 @@ static bool take_request(struct client *client, const char *line, size_t len, st
 		return request_wrong(rq, "batches are not served", "send each request as a line of its own; their answers come as they are ready");
 	if (line[len] != '{')
 		return request_wrong(rq, "a request is a JSON object", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"status\"}");
-	request_index(rq);
-	return take_id(rq);
+	request_index(rq, &unknown);
+	if (!take_id(rq))
+		return false;
+	if (unknown.len == 0)
+		return true;
+	snprintf(what, sizeof(what), "a request has no member %.*s", unknown.len < 64 ? (int)unknown.len : 64, line + unknown.at);
+	return request_wrong(rq, what, "its members are jsonrpc, id, method and params; what a method takes stands in params");
 }
 
 void methods_dispatch(struct client *client, const char *line, size_t len)

@@ -234,7 +234,7 @@ static const char *call_state_name(const struct call *c)
 		[CALL_KILLED] = "ending",
 	};
 
-	return c->waits ? "approval" : names[c->state];
+	return c->waits ? "approval" : c->asks ? "decision" : names[c->state];
 }
 
 /* An agent sees and ends the calls of its own uid, whatever connection they came by; an operator all. */

@@ -136,7 +136,8 @@ static void print_session(const struct session *s, struct jbuf *b)
 		    s->calls, (unsigned long long)((end - s->opened_ns) / 1000000),
 		    (unsigned long long)(s->calls > 0 ? 0 : (end - s->used_ns) / 1000000));
 	if (s->keeps_state)
-		jbuf_printf(b, ",\"discarded_bytes\":%llu", (unsigned long long)s->discarded);
+		jbuf_printf(b, ",\"discarded_bytes\":%llu,\"idle_cpu_ms\":%llu", (unsigned long long)s->discarded,
+			    (unsigned long long)session_idle_cpu_ms(s));
 	print_text("task", s->task, b);
 	print_text("user_id", s->user_id, b);
 	if (s->labels) {

@@ -3,6 +3,7 @@
 #include "supervisor/events.h"
 #include "supervisor/registry.h"
 #include "supervisor/request.h"
+#include "supervisor/reviewed.h"
 #include "supervisor/store.h"
 #include "supervisor/tool_answer.h"
 #include "supervisor/tool_create.h"
@@ -35,6 +36,8 @@ struct listing {
 	int state;      /* or -1 */
 	bool all;
 	const char *sep;
+	const struct reviewed *reviewed;
+	size_t next;    /* of them */
 };
 
 /* Without a word about states: what may be called. */
@@ -45,7 +48,27 @@ static bool is_wanted(const struct listing *l, const struct tool *tool)
 	return l->all || (tool->state != TOOL_QUARANTINED && tool->state != TOOL_REMOVED);
 }
 
+static int list_stored(const struct tool *tool, void *arg);
+
+/* Reviewed tools stand among the others, by name. before: NULL, all that are left. */
+static int list_reviewed(struct listing *l, const char *before)
+{
+	const struct tool *tool;
+
+	while ((tool = reviewed_at(l->reviewed, l->next)) && (!before || strcmp(tool->name, before) <= 0)) {
+		l->next++;
+		if (list_stored(tool, l))
+			return 1;
+	}
+	return 0;
+}
+
 static int list_one(const struct tool *tool, void *arg)
+{
+	return list_reviewed(arg, tool->name) || list_stored(tool, arg);
+}
+
+static int list_stored(const struct tool *tool, void *arg)
 {
 	struct listing *l = arg;
 
@@ -90,10 +113,12 @@ static void method_list(const struct request *rq)
 		return;
 	jbuf_init(&l.b, LIMIT_ANSWER_BYTES);
 	jbuf_text(&l.b, "{\"tools\":[");
-	if (store_of(rq->core, &store, &err) < 0 || store_tool_generation(store, &generation, &err) < 0 ||
+	l.reviewed = reviewed_of(rq->core, &err);
+	if (!l.reviewed || store_of(rq->core, &store, &err) < 0 || store_tool_generation(store, &generation, &err) < 0 ||
 	    store_tool_each(store, l.all || l.state == TOOL_REMOVED, list_one, &l, &err) < 0) {
 		refuse_store(rq, &err);
 	} else {
+		(void)list_reviewed(&l, NULL);
 		jbuf_printf(&l.b, "],\"generation\":%llu}", (unsigned long long)generation);
 		request_answer(rq, &l.b);
 	}

@@ -2,6 +2,7 @@
  * tell, no more: the gate is asked as that client, and a profile must be one that the client may use. */
 #include "supervisor/gate.h"
 #include "supervisor/narrow.h"
+#include "supervisor/registry.h"
 #include "supervisor/request.h"
 #include "supervisor/session.h"
 #include "supervisor/why.h"
@@ -114,7 +115,6 @@ static struct profile *profile_take(const struct request *rq, const char *tool, 
 {
 	struct permissions effective;
 	struct profile *p = NULL;
-	struct store *store;
 	struct tool *t = NULL;
 	struct err err;
 
@@ -124,15 +124,7 @@ static struct profile *profile_take(const struct request *rq, const char *tool, 
 		request_refuse_profile(rq, &err);
 		return NULL;
 	}
-	int r = tool_name_check(tool, tool_len, &err);
-	if (r == 0)
-		r = store_of(rq->core, &store, &err);
-	if (r == 0)
-		r = store_tool_get(store, tool, &t, &err);
-	if (r == -ENOENT) {
-		err_set(&err, ERR_CALLER, ENOENT, "tool", "no tool is called %s", tool);
-		err_hint(&err, "tool.list shows the tools that there are");
-	}
+	int r = registry_get(rq->core, tool, tool_len, &t, &err);
 	if (r == 0)
 		r = narrow_tool(rq->core, t, &p, &effective, &err);
 	tool_free(t);

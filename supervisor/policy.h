@@ -43,7 +43,7 @@ struct question {
 	const char *labels;        /* JSON object of strings, or NULL */
 	uint32_t uid;
 	enum trust trust;          /* of the configuration for that peer, never from a call */
-	const char *workspace;     /* absolute, or NULL: what "under" of a relative path means */
+	const char *workspace;     /* as the tool sees it, or NULL: what "@workspace" means, and where a relative path begins */
 	int64_t now_ms;            /* since 1970 */
 	/* Earlier calls of this session (or uid) to this tool in the last `window_ms`; NULL: none. */
 	unsigned (*rate)(void *arg, uint32_t window_ms);

@@ -12,6 +12,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Where a jail finds the workspace, whatever its place on the host. */
+#define PROFILE_WORKSPACE "/workspace"
+
 struct profile_store; /* NAME -> text of every NAME.json (and *.py preludes) in the profile directory and in its folder of tiers */
 
 /* Reads every *.json in the directory, bounded; parses nothing. dir_path is for messages. */

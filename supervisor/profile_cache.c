@@ -1,5 +1,7 @@
 #include "supervisor/profile_cache.h"
 
+#include "supervisor/reviewed.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +31,7 @@ struct profile_cache {
 	unsigned next;
 	struct narrowed narrowed[NARROWED_MAX];
 	uint64_t clock;
+	struct reviewed *reviewed; /* NULL: not asked for yet */
 };
 
 struct profile_cache *profile_cache_new(const struct profile_store *store)
@@ -63,6 +66,7 @@ void profile_cache_free(struct profile_cache *cache)
 		narrowed_done(&cache->narrowed[i]);
 	for (unsigned i = 0; i < CACHE_MAX; i++)
 		entry_done(&cache->entries[i]);
+	reviewed_free(cache->reviewed);
 	free(cache);
 }
 
@@ -118,6 +122,13 @@ int profile_cache_get(struct profile_cache *cache, const char *name, const char 
 int profile_cache_tier(struct profile_cache *cache, const char *name, struct profile **ret, struct err *err)
 {
 	return get(cache, 'i', name, NULL, 0, ret, err);
+}
+
+const struct reviewed *profile_cache_reviewed(struct profile_cache *cache, struct err *err)
+{
+	if (!cache->reviewed)
+		(void)reviewed_load(cache->store, &cache->reviewed, err);
+	return cache->reviewed;
 }
 
 static bool same_permissions(const struct permissions *a, const struct permissions *b)
@@ -186,5 +197,5 @@ int profile_cache_fill(struct profile_cache *cache, struct err *err)
 			return r;
 		profile_free(profile);
 	}
-	return 0;
+	return profile_cache_reviewed(cache, err) ? 0 : -err->code;
 }

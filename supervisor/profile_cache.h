@@ -18,6 +18,9 @@ int profile_cache_tier(struct profile_cache *cache, const char *name, struct pro
 /* profile_narrow(), kept likewise; ret and ret_effective as there. tier may be NULL. */
 int profile_cache_narrow(struct profile_cache *cache, struct profile *profile, const struct permissions *declared, struct profile *tier,
 			 bool tier_write, struct profile **ret, struct permissions *ret_effective, struct err *err);
+struct reviewed;
+/* The tools of its store, parsed when first asked for; borrowed, they live as long as the cache. NULL with *err. */
+const struct reviewed *profile_cache_reviewed(struct profile_cache *cache, struct err *err);
 /* Every profile and tier of the store, so that one that is wrong is found now; *err says where. */
 int profile_cache_fill(struct profile_cache *cache, struct err *err);
 

@@ -41,9 +41,6 @@ static const struct token_path token_paths[] = {
 	{ "@bin", "/bin", true, SPEC_MOUNT_EXEC },
 };
 
-/* Where a jail finds it. */
-#define PLACE_WORKSPACE "/workspace"
-
 struct mounts {
 	const struct profile_store *store;
 	struct profile *profile;
@@ -203,7 +200,7 @@ static int add_workspace(struct mounts *m)
 		return r;
 	if (mode && strcmp(mode->valuestring, "rw") == 0)
 		flags |= SPEC_MOUNT_RW;
-	return add(m, path[0] ? path : PLACE_WORKSPACE, PLACE_WORKSPACE, path[0] ? flags : flags | SPEC_MOUNT_ABSENT);
+	return add(m, path[0] ? path : PROFILE_WORKSPACE, PROFILE_WORKSPACE, path[0] ? flags : flags | SPEC_MOUNT_ABSENT);
 }
 
 static int add_path(struct mounts *m, const char *from, const char *to)

@@ -3,6 +3,7 @@
 #include "supervisor/profile_impl.h"
 
 #include "jail/base/fd.h"
+#include "supervisor/reviewed.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -270,6 +271,8 @@ int profile_store_read(int dir_fd, const char *dir_path, struct profile_store **
 	r = read_dir(store, dir_fd, dir_path, "", err);
 	if (r == 0)
 		r = read_folder(store, dir_fd, dir_path, TIERS_FOLDER, err);
+	if (r == 0)
+		r = read_folder(store, dir_fd, dir_path, REVIEWED_FOLDER, err);
 	if (r == 0)
 		r = profile_store_index(store, err);
 	if (r < 0) {

@@ -1,5 +1,7 @@
 #include "supervisor/registry.h"
 
+#include "supervisor/reviewed.h"
+
 #include "jail/base/limits.h"
 #include "supervisor/events.h"
 #include "supervisor/nearest.h"
@@ -14,14 +16,18 @@
 /* Names that are compared for "did you mean". */
 #define NEAREST_NAMES_MAX 1000
 
-static const char *const reserved[] = { "run", "list_files", "read_file", "write_file", "run_python" };
 
-bool registry_reserved(const char *name)
+/* What a body without a name is called in policies. */
+static bool is_run(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_LEN(reserved); i++)
-		if (strcmp(reserved[i], name) == 0)
-			return true;
-	return false;
+	return strcmp(name, "run") == 0;
+}
+
+static int words_reserved(const char *name, struct err *err)
+{
+	err_set(err, ERR_CALLER, EINVAL, "name", "the name %s is reserved", name);
+	err_hint(err, is_run(name) ? "it is what a body without a name is called; choose another" : "a reviewed tool has it; choose another");
+	return -EINVAL;
 }
 
 /* ---- texts ---- */
@@ -30,12 +36,7 @@ static int check_name(const struct registry_texts *t, struct err *err)
 {
 	int r = tool_name_check(t->name, t->name_len, err);
 
-	if (r < 0 || !registry_reserved(t->name))
-		return r;
-	err_set(err, ERR_CALLER, EINVAL, "name", "the name %s is reserved", t->name);
-	err_hint(err, strcmp(t->name, "run") == 0 ? "it is what a body without a name is called; choose another" :
-						    "a reviewed tool that ships with Brig has it; choose another");
-	return -EINVAL;
+	return r < 0 || !is_run(t->name) ? r : words_reserved(t->name, err);
 }
 
 static int check_description(const struct registry_texts *t, struct err *err)
@@ -144,6 +145,10 @@ int registry_unknown(struct core *core, const char *name, size_t len, struct err
 	err_set(err, ERR_CALLER, ENOENT, "tool", "no tool is called %s", shown.failed ? "that" : shown.data);
 	jbuf_done(&shown);
 	snprintf(word, sizeof(word), "%.*s", len < sizeof(word) ? (int)len : (int)sizeof(word) - 1, name);
+	const struct reviewed *reviewed = reviewed_of(core, &ignored);
+	const struct tool *tool;
+	for (size_t i = 0; reviewed && (tool = reviewed_at(reviewed, i)); i++)
+		names_add(tool, &names);
 	if (store_of(core, &store, &ignored) == 0)
 		(void)store_tool_each(store, false, names_add, &names, &ignored);
 	near = nearest_word(word, (const char *const *)names.name, names.count);
@@ -156,14 +161,20 @@ int registry_unknown(struct core *core, const char *name, size_t len, struct err
 	return -ENOENT;
 }
 
-int registry_get(struct core *core, const char *name, size_t len, struct tool **ret, struct err *err)
+int registry_current(struct core *core, const char *name, struct tool **ret, struct err *err)
 {
 	struct store *store;
-	int r = store_of(core, &store, err);
+	int r = reviewed_get(core, name, ret, err);
 
-	if (r < 0)
-		return r;
-	r = strlen(name) == len && len < TOOL_NAME_MAX ? store_tool_get(store, name, ret, err) : -ENOENT;
+	if (r == -ENOENT)
+		r = store_of(core, &store, err) < 0 ? -EIO : store_tool_get(store, name, ret, err);
+	return r;
+}
+
+int registry_get(struct core *core, const char *name, size_t len, struct tool **ret, struct err *err)
+{
+	int r = strlen(name) == len && len < TOOL_NAME_MAX ? registry_current(core, name, ret, err) : -ENOENT;
+
 	return r == -ENOENT ? registry_unknown(core, name, len, err) : r;
 }
 
@@ -256,8 +267,13 @@ int registry_room(struct core *core, const struct registry_who *who, const char 
 	if ((r = creation_allowed(core, who, err)) < 0 || (r = rebuilds_left(core, who, err)) < 0)
 		return r;
 	*ret_outcome = OUTCOME_INTERNAL_ERROR;
-	if ((r = store_of(core, &store, err)) < 0)
-		return r;
+	const struct reviewed *reviewed = reviewed_of(core, err);
+	if (!reviewed || (r = store_of(core, &store, err)) < 0)
+		return -EIO;
+	if (reviewed_find(reviewed, name)) { /* an operator's own, too */
+		*ret_outcome = OUTCOME_INVALID_ARGUMENTS;
+		return words_reserved(name, err);
+	}
 	r = store_tool_get(store, name, &now, err);
 	if (r == -ENOENT && !replace)
 		return place_left(core, store, ret_outcome, err);
@@ -343,16 +359,19 @@ int registry_may_remove(struct core *core, const struct registry_who *who, const
 	int r;
 
 	*ret_outcome = OUTCOME_INVALID_ARGUMENTS;
-	if (registry_reserved(name)) {
-		err_set(err, ERR_CALLER, EPERM, "name", "%s ships with Brig and is nobody's to remove", name);
-		return -EPERM;
-	}
 	r = registry_get(core, name, strlen(name), ret, err);
 	if (r < 0) {
 		*ret_outcome = r == -ENOENT ? OUTCOME_INVALID_ARGUMENTS : OUTCOME_INTERNAL_ERROR;
 		return r;
 	}
 	*ret_outcome = OUTCOME_DENIED;
+	if ((*ret)->reviewed) {
+		*ret_outcome = OUTCOME_INVALID_ARGUMENTS;
+		err_set(err, ERR_CALLER, EPERM, "name", "%s is a reviewed tool and nobody's to remove", name);
+		err_hint(err, "it is a file of the operator's, beside the profiles");
+		tool_free(take_ptr(*ret));
+		return -EPERM;
+	}
 	r = is_theirs(who, *ret, "remove", err);
 	if (r == 0)
 		r = rebuilds_left(core, who, err);

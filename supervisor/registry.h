@@ -10,9 +10,6 @@
 struct core;
 struct schema;
 
-/* Names that no author may take: `run` is what a body without a name is called in policies, the others are reviewed tools. */
-bool registry_reserved(const char *name);
-
 /* A tool before it is one: texts as they were sent, which may hold NULs. */
 struct registry_texts {
 	const char *name, *description, *body;
@@ -40,6 +37,8 @@ int registry_may_remove(struct core *core, const struct registry_who *who, const
 			struct err *err);
 int registry_remove(struct core *core, const struct registry_who *who, const struct tool *tool, enum outcome *ret_outcome, struct err *err);
 
+/* What is called by that very name now: a reviewed tool, else the store's. -ENOENT, without words. */
+int registry_current(struct core *core, const char *name, struct tool **ret, struct err *err);
 /* The current version of that name, of any bytes. -ENOENT: *err names the nearest. */
 int registry_get(struct core *core, const char *name, size_t len, struct tool **ret, struct err *err);
 /* "no tool is called ..." with the nearest name. Returns -ENOENT. */

@@ -52,7 +52,7 @@ static bool key_is(const struct request *rq, const struct json_member *m, const 
 	return strlen(name) == m->key_len && memcmp(rq->line + m->key, name, m->key_len) == 0;
 }
 
-void request_index(struct request *rq)
+void request_index(struct request *rq, struct slice *ret_unknown)
 {
 	const struct {
 		const char *name;
@@ -61,10 +61,17 @@ void request_index(struct request *rq)
 	size_t at = strspn(rq->line, " \t\r");
 	struct json_member m;
 
-	while (json_member_next(rq->line, rq->len, &at, &m))
-		for (size_t i = 0; i < ARRAY_LEN(known); i++)
-			if (key_is(rq, &m, known[i].name))
-				*known[i].slice = (struct slice){ m.value, m.value_len };
+	*ret_unknown = (struct slice){ 0 };
+	while (json_member_next(rq->line, rq->len, &at, &m)) {
+		size_t i = 0;
+
+		while (i < ARRAY_LEN(known) && !key_is(rq, &m, known[i].name))
+			i++;
+		if (i < ARRAY_LEN(known))
+			*known[i].slice = (struct slice){ m.value, m.value_len };
+		else if (ret_unknown->len == 0)
+			*ret_unknown = (struct slice){ m.key - 1, m.key_len + 2 }; /* with its quotes: it may be empty */
+	}
 }
 
 /* A parameter that is misspelt or of the wrong type would be as good as absent: the call would run, under

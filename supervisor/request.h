@@ -83,8 +83,8 @@ struct audit_about;
 bool request_recorded_about(const struct request *rq, unsigned kind, const struct audit_about *about);
 /* Never half an object: what did not fit into memory is an error. */
 void request_answer(const struct request *rq, const struct jbuf *b);
-/* Finds the members of the request. */
-void request_index(struct request *rq);
+/* Finds the members of the request. *ret_unknown: the first key that no request has; len 0: there is none. */
+void request_index(struct request *rq, struct slice *ret_unknown);
 /* Finds the parameters. 0, or -EINVAL with *err: one is not of the table, or not of its type. */
 int request_index_params(struct request *rq, const struct param *params, struct err *err);
 

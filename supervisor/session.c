@@ -81,7 +81,11 @@ static void cancel_calls(struct session *s, const struct call *answered)
 	err_hint(&why, "open a new session; the state of this one is gone");
 	for (c = LIST_FIRST(&s->core->calls); c; c = next) {
 		next = LIST_NEXT(c, link);
-		if (c->session == s && c != answered)
+		if (c->session != s || c == answered)
+			continue;
+		if (s->core->leaving && s->core->stopping) /* nobody asked for their end: as for calls without a session */
+			call_stop(c);
+		else
 			call_cancel_why(c, &why);
 	}
 }
@@ -124,6 +128,11 @@ static void finish(struct session *s, const char *why)
 	}
 }
 
+uint64_t session_idle_cpu_ms(const struct session *s)
+{
+	return (s->idle_cpu_us + s->idle_now_us) / 1000;
+}
+
 bool session_limits_hold(struct session *s)
 {
 	uint64_t cpu_ms;
@@ -134,10 +143,11 @@ bool session_limits_hold(struct session *s)
 		session_end(s, "out_of_memory between two calls");
 		return false;
 	}
-	cpu_ms = u->cpu_us > s->cpu_us ? (u->cpu_us - s->cpu_us) / 1000 : 0;
+	s->idle_now_us = u->cpu_us > s->cpu_us ? u->cpu_us - s->cpu_us : 0;
+	cpu_ms = session_idle_cpu_ms(s);
 	if (cpu_ms < profile_spec(s->profile)->limits.cpu_ms)
 		return true;
-	session_end(s, "cpu_limit: what earlier calls left running used %llu ms of processor time between two calls", (unsigned long long)cpu_ms);
+	session_end(s, "cpu_limit: what earlier calls left running used %llu ms of processor time between calls", (unsigned long long)cpu_ms);
 	return false;
 }
 
@@ -226,6 +236,7 @@ static void opened_if_counted(struct session *s)
 
 	jail_usage(s->jail);
 	if (s->jail->usage_known && s->jail->usage.cpu_us != CGROUP_UNKNOWN) {
+		s->cpu_us = s->jail->usage.cpu_us; /* what making it took is nobody's idling */
 		opened(s);
 		return;
 	}

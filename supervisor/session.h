@@ -47,6 +47,7 @@ struct session {
 	bool used;                /* the jail has had a request */
 	bool file_size_hit;       /* the kernel keeps that signal pending: told once */
 	uint64_t pids_refused, cpu_us; /* counters of the jail when a call began, and when one ended */
+	uint64_t idle_cpu_us, idle_now_us; /* used between calls: up to the last call, and since */
 	uint64_t discarded;       /* bytes that came between calls */
 };
 
@@ -60,6 +61,8 @@ struct session_request {
 void session_open(struct client *client, const struct session_request *req, struct profile *profile, const char *rpc_id, size_t rpc_id_len);
 /* NULL: never was, is forgotten, or is another uid's. It may have ended. */
 struct session *session_find(struct core *core, uid_t uid, const char *id);
+/* Processor time that was used between its calls, in all: it shares limits.cpu with none of them. */
+uint64_t session_idle_cpu_ms(const struct session *session);
 /* Its calls are cancelled, its jail is killed. why completes "the session ended: ". */
 void session_end(struct session *session, const char *why, ...) PRINTF_LIKE(2, 3);
 /* At a reload: those whose profile is not what it was take no new call, and end with the last that they have. */

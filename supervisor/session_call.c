@@ -57,6 +57,8 @@ struct jail *session_enter(struct session *s, struct call *c)
 			session_end(s, "its usage cannot be counted: %s", err.detail);
 			return NULL;
 		}
+		s->idle_cpu_us += s->idle_now_us;
+		s->idle_now_us = 0;
 		jail_usage(j);
 		s->pids_refused = j->usage.pids_refused;
 	}

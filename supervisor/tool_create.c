@@ -31,6 +31,7 @@ const struct param params_tool_create[] = { { "name", STRING_FIRST, "a string" }
 					    PARAMS_PROFILE,
 					    { "replace", BOOL_FIRST, "true or false" },
 					    { "session", STRING_FIRST, "a string" },
+					    { "best_effort", BOOL_FIRST, "true or false" },
 					    { 0 } };
 
 static void creation_free(struct creation *cr)
@@ -135,7 +136,7 @@ static void on_looked_at(struct call *c, struct pending *pending, void *arg);
 static void look_begin(const struct request *rq, struct creation *cr, size_t body_len)
 {
 	struct call_request req = { .body = cr->tool->body, .body_len = body_len, .args = "{}", .args_len = 2,
-				    .flags = REQUEST_CHECK, .done = on_looked_at, .done_arg = cr };
+				    .best_effort = request_true(rq, "best_effort"), .flags = REQUEST_CHECK, .done = on_looked_at, .done_arg = cr };
 	struct permissions effective;
 	struct profile *profile;
 	struct err err;

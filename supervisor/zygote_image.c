@@ -1,4 +1,4 @@
-/* The zygote program as a sealed memfd. */
+/* Programs that the keeper starts, each as a sealed memfd. */
 #include "jail/base/fd.h"
 #include "supervisor/zygote_start.h"
 
@@ -15,19 +15,23 @@
 #endif
 
 /* Hosts with vm.memfd_noexec=1 want the word (6.3); older kernels do not know it. */
-static int memfd_exec(void)
+static int memfd_exec(const char *name)
 {
-	int fd = memfd_create("brig-zygote", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
 
 	if (fd < 0 && errno == EINVAL)
-		fd = memfd_create("brig-zygote", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+		fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	return fd;
 }
 
+/* name: of the program, then its path. */
 static int program_open(const char *path, char *name, size_t cap)
 {
+	char beside[NAME_MAX];
+
 	ssize_t n;
 
+	snprintf(beside, sizeof(beside), "/%.200s", name);
 	if (path) {
 		snprintf(name, cap, "%s", path);
 	} else {
@@ -36,9 +40,9 @@ static int program_open(const char *path, char *name, size_t cap)
 			return n < 0 ? -errno : -ENOENT;
 		name[n] = '\0';
 		char *slash = strrchr(name, '/');
-		if (!slash || (size_t)(slash - name) + sizeof("/brig-zygote") > cap)
+		if (!slash || (size_t)(slash - name) + strlen(beside) >= cap)
 			return -ENAMETOOLONG;
-		snprintf(slash, sizeof("/brig-zygote"), "/brig-zygote");
+		memcpy(slash, beside, strlen(beside) + 1);
 	}
 	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	return fd < 0 ? -errno : fd;
@@ -65,24 +69,36 @@ static int copy(int from, int to)
 	return 0;
 }
 
-int zygote_image_open(const char *path, struct err *err)
+static int image_open(const char *program, const char *role, const char *path, struct err *err)
 {
-	char name[PATH_MAX] = "brig-zygote";
+	char name[PATH_MAX];
+
+	snprintf(name, sizeof(name), "%s", program);
 	_cleanup_close_ int from = program_open(path, name, sizeof(name));
 	if (from < 0) {
-		err_set(err, ERR_HOST, -from, "zygote", "cannot open %.200s: %s", name, strerror(-from));
-		err_hint(err, "brig-zygote must lie beside brigd: run make, or install again");
+		err_set(err, ERR_HOST, -from, role, "cannot open %.200s: %s", name, strerror(-from));
+		err_hint(err, "%s must lie beside brigd: run make, or install again", program);
 		return from;
 	}
-	_cleanup_close_ int to = memfd_exec();
+	_cleanup_close_ int to = memfd_exec(program);
 	if (to < 0) {
 		int e = errno;
-		err_set(err, ERR_HOST, e, "zygote", "cannot make an executable memfd: %s", strerror(e));
+		err_set(err, ERR_HOST, e, role, "cannot make an executable memfd: %s", strerror(e));
 		err_hint(err, "set vm.memfd_noexec to 0 or 1");
 		return -e;
 	}
 	int r = copy(from, to);
 	if (r < 0)
-		return err_set(err, ERR_HOST, -r, "zygote", "cannot copy %.200s: %s", name, strerror(-r));
+		return err_set(err, ERR_HOST, -r, role, "cannot copy %.200s: %s", name, strerror(-r));
 	return fd_take(&to);
+}
+
+int zygote_image_open(const char *path, struct err *err)
+{
+	return image_open("brig-zygote", "zygote", path, err);
+}
+
+int courier_image_open(struct err *err)
+{
+	return image_open("brig-courier", "courier", NULL, err);
 }

@@ -26,6 +26,8 @@ struct zygote {
  * jail's /proc/self/exe names no path of the host. path NULL: brig-zygote beside
  * our own binary. fd or -errno. */
 int zygote_image_open(const char *path, struct err *err);
+/* The same of brig-courier. */
+int courier_image_open(struct err *err);
 
 /* Starts one. spec_fd and control_fd stay the caller's (the child has copies);
  * lifeline[2] is the keeper's pipe; mounts_fd the directory that it starts in (keeper_mounts.c), -1: ours. Returns while the child is on its way to exec: what stops it there, and READY, come

@@ -46,6 +46,7 @@ have() { # WORD of a "needs WORD" skip: 0 this machine has it, 1 it has not (or 
 	userns) unshare -Ur true 2>/dev/null ;;
 	cgroup-v1) [ -d /sys/fs/cgroup/memory ] && [ "$(id -u)" = 0 ] ;;
 	cgroup-v2) grep -qw memory /sys/fs/cgroup/cgroup.controllers 2>/dev/null && [ "$(id -u)" = 0 ] ;;
+	shared-data) [ -d ../shared/data/json-schema-test-suite ] || [ -d ../../shared/data/json-schema-test-suite ] ;;
 	qemu) command -v qemu-system-x86_64 >/dev/null ;;
 	strace | clang | cppcheck | shellcheck | gcc | git) command -v "$1" >/dev/null ;;
 	*) return 1 ;;

@@ -329,6 +329,31 @@ def restarts(t, d, a, ad):
     return d, a, ad
 
 
+def asker_becomes_approver(t):
+    """One who asked, and may use admin.sock since: his own question is not his to decide."""
+    if not ROOT:
+        return
+    d = daemon(t, config='agent_users = %d %d\nagent_mode = 0666\nadmin_group = %d\nadmin_mode = 0660\n' % (AGENT, OTHER, OTHER))
+    a, b, ad = agent(d), agent(d, OTHER), d.client('admin')
+    create(a, 'wipe', WIPE, DESTRUCTIVE)
+    _, his = pend(b, 'his')
+    _, other = pend(a, 'other')
+    with open(t.config_path, encoding='utf-8') as f:
+        text = f.read()
+    with open(t.config_path, 'w', encoding='utf-8') as f:
+        f.write(text.replace('agent_users = %d %d' % (AGENT, OTHER), 'agent_users = %d\nadmin_users = %d' % (AGENT, OTHER)))
+    r = ad.call('profile.reload', {})
+    o = agent(d, OTHER, 'admin')
+    r = decide(o, his)
+    t.check('who asks does not decide, whatever he may now', outcome(r) == -32001 and 'uid %d asked' % OTHER in r['error']['message'], r)
+    t.check('his question is open still', ad.call('approval.get', {'id': his})['state'] == 'pending')
+    t.check('that of another he decides', decide(o, other).get('state') == 'approved')
+    t.check('and root his', decide(ad, his).get('state') == 'approved')
+    for c in (a, b, ad, o):
+        c.hang_up()
+    t.check('the daemon ends clean', d.close() == 0)
+
+
 KEPT = 'approval_time = 1m\napprovals_per_uid = 1000\n'
 
 
@@ -391,6 +416,7 @@ def main():
     a.hang_up()
     ad.hang_up()
     t.check('the daemon ends clean', d.close() == 0)
+    asker_becomes_approver(t)
     limits(t)
     return t.finish()
 

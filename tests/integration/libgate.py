@@ -50,10 +50,10 @@ def rules(t, policy):
         json.dump({'rules': policy}, f, indent=1)
 
 
-def agent(d, uid=AGENT):
-    """A connection to agent.sock that another uid made: SO_PEERCRED tells who connected."""
+def agent(d, uid=AGENT, which='agent'):
+    """A connection that another uid made: SO_PEERCRED tells who connected."""
     if os.geteuid() != 0:
-        return d.client('agent')
+        return d.client(which)
     ours, theirs = socket.socketpair()
     pid = os.fork()
     if pid == 0:
@@ -63,7 +63,7 @@ def agent(d, uid=AGENT):
             os.setresgid(uid, uid, uid)
             os.setresuid(uid, uid, uid)
             s = socket.socket(socket.AF_UNIX)
-            s.connect(d.path('agent'))
+            s.connect(d.path(which))
             socket.send_fds(theirs, [b'x'], [s.fileno()])
             status = 0
         finally:

@@ -55,6 +55,8 @@ def malformed(t):
                         ('an id that is too long', request('{}', '"%s"' % ('i' * 300), 'status')), ('no id', b'{"jsonrpc":"2.0","method":"status"}\n'), ('an id that is an object', request('{}', '{}', 'status')),
                         ('another version', b'{"jsonrpc":"2.0\\u0000x","id":1,"method":"status"}\n')):
         refused(t, title, data, -32600)
+    refused(t, 'a member that no request has', b'{"jsonrpc":"2.0","id":1,"method":"status","parms":{}}\n', -32600, '"parms"')
+    refused(t, 'one without a name', b'{"jsonrpc":"2.0","id":1,"method":"status","":1}\n', -32600, '""')
     refused(t, 'an unknown method', request('{}', method='runn'), -32601)
     refused(t, 'a method that ends in a NUL', request('{%s}' % RUN, method='run\\u0000x'), -32601)
     refused(t, 'a line without end', b'x' * (17 << 20), -32600, 'too long')
@@ -75,6 +77,13 @@ def parameters(t):
     refused(t, 'two profiles', request('{%s,"profile":"pure","profile_text":"{}"}' % RUN), -32602, 'exclude')
     refused(t, 'a path without its text', request('{%s,"profile_path":"x.json"}' % RUN), -32602, 'profile_text')
     refused(t, 'a parameter of another method', request('{"body":"x"}', method='status'), -32602, 'body')
+    for what, params, word in (('no name', '{}', 'name'), ('a name that is no string', '{"name":["x"]}', 'name'), ('a body', '{"name":"x","body":"y"}', 'body'),
+                               ('a profile', '{"name":"x","profile":"pure"}', 'profile'), ('trust', '{"name":"x","trust_level":"admin"}', 'trust_level'),
+                               ('an approval that is neither', '{"name":"x","approval":"given"}', 'approval'), ('an approval id', '{"name":"x","approval":7}', 'approval')):
+        refused(t, 'call with ' + what, request(params, method='call'), -32602, word)
+    refused(t, 'an approval without its id', request('{}', method='approval.get'), -32602, 'id')
+    refused(t, 'a state that is none', request('{"state":"open"}', method='approval.list'), -32602, 'state')
+    refused(t, 'a decision over a socket that is not for it', request('{"id":"0123456789","approve":true}', method='approval.decide'), -32001, 'approval.decide')
 
 
 def profiles(t):

@@ -161,6 +161,15 @@ def usage(c):
     while s.row()['state'] != 'ended' and time.monotonic() < end:
         time.sleep(0.2)
     t.check('what a call leaves running may not outlast limits.cpu between calls', 'cpu_limit' in s.row().get('why', ''), s.row())
+    s = Session(c, profile='spin')
+    s.run('import os\nif os.fork() == 0:\n    while True: pass\nreturn 1')
+    kept, replies = [], []
+    while len(replies) < 60 and not any('error' in r for r in replies):
+        time.sleep(0.05)
+        replies.append(s.run('return 1'))
+        kept.append(s.row().get('idle_cpu_ms'))
+    t.check('nor in many short pauses together', 'outcome' in replies[0] and told(replies[-1], 'cpu_limit', 'between calls'), [replies[-1], kept])
+    t.check('session.list says how much it was', kept[0] > 0 and kept == sorted(kept), kept)
 
 
 LATE = 'import os, time\nif os.fork() == 0:\n    time.sleep(%g)\n    %s\n    os._exit(0)\nreturn "first"'
@@ -412,6 +421,23 @@ def uncounted():
     s.close()
 
 
+def stopped():
+    """A stop that waits no longer: what a session's call comes to is nobody's wish."""
+    conf = t.file('stop.conf', 'drain = 300ms\n')
+    os.chmod(conf, 0o644)
+    d = Daemon(['--profiles', PROFILES, '--config', conf], stderr=subprocess.DEVNULL)
+    c = d.client()
+    s = Session(c)
+    c.send('run', {'body': 'import time\ndef run(): time.sleep(30)', 'session': s.id})
+    c.send('run', {'body': 'def run(): return 2', 'session': s.id})
+    time.sleep(0.3 * FACTOR)
+    d.p.send_signal(signal.SIGTERM)
+    r = [c.recv()['result'] for _ in range(2)]
+    t.check('brigd stops: calls of a session end as internal_error, like all', [x['outcome'] for x in r] == ['internal_error'] * 2, r)
+    c.hang_up()
+    d.close()
+
+
 def core_dies():
     """Sessions are core's: they end with it, their jails too."""
     d = Daemon(['--profiles', PROFILES], stderr=subprocess.DEVNULL)
@@ -462,6 +488,7 @@ def main():
     t.check('a drain does not wait for open sessions', d.close() == 0)
     configured()
     uncounted()
+    stopped()
     core_dies()
     return t.finish()
 

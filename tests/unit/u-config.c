@@ -376,7 +376,8 @@ static void test_the_example_is_the_defaults(void **state UNUSED)
 		enum config_kind kind = config_keys[row].kind;
 		taken("");
 		before = g_config;
-		if (kind == CONFIG_USERS || kind == CONFIG_UIDS || strcmp(key, "prewarm") == 0 || kind == CONFIG_DIR || kind == CONFIG_FILES) {
+		if (kind == CONFIG_USERS || kind == CONFIG_UIDS || strcmp(key, "prewarm") == 0 || kind == CONFIG_DIR || kind == CONFIG_FILES ||
+		    kind == CONFIG_URL) {
 			free(key);
 			continue;
 		}

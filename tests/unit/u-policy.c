@@ -649,6 +649,9 @@ static const struct {
 	{ "{\"match\":\"a\",\"decide\":\"deny\",\"when\":{\"state\":\"removed\"}}", "p.json:1:11", "never asked" },
 	{ "{\"match\":\"a\",\"decide\":\"allow\",\"when\":{\"rate\":{\"over\":1,\"per\":\"1s\"}}}", "p.json:1:11", "too often" },
 	{ "{\"match\":\"a\",\"decide\":\"deny\",\"when\":{\"args\":{\"p\":{\"present\":false,\"equals\":1}}}}", "p.json:1:11", "absent and of some value" },
+	{ "{\"match\":\"a\",\"decide\":\"allow\",\"when\":{\"scope\":[\"read-only\",\"read-write\"]}},\n{\"match\":\"*\",\"decide\":\"deny\",\"when\":{\"scope\":\"read-only\"}}", "", NULL },
+	{ "{\"match\":\"a\",\"decide\":\"allow\",\"when\":{\"uid\":[1,2]}},\n{\"match\":\"*\",\"decide\":\"deny\",\"when\":{\"uid\":1}}", "", NULL },
+	{ "{\"match\":\"a\",\"decide\":\"allow\",\"when\":{\"uid\":1}},\n{\"match\":\"*\",\"decide\":\"deny\",\"when\":{\"uid\":[2,1]}}", "p.json:1:11", "decides" },
 	/* One that never holds hides nothing. */
 	{ "{\"match\":\"*\",\"decide\":\"deny\",\"when\":{\"trust_below\":\"standard\"}},{\"match\":\"a\",\"decide\":\"allow\",\"when\":{\"trust_below\":\"standard\"}}", "p.json:1:11", "no trust is below" },
 };

@@ -129,7 +129,7 @@ static int note(const struct tool *t, void *arg)
 {
 	char *all = arg;
 
-	sprintf(all + strlen(all), "%s%u:%s ", t->name, t->version, tool_state_name(t->state));
+	snprintf(all + strlen(all), 200 - strlen(all), "%s%u:%s ", t->name, t->version, tool_state_name(t->state));
 	return 0;
 }
 

@@ -137,6 +137,21 @@ static void test_a_grant_has_its_place(void **state UNUSED)
 	profile_free(p);
 }
 
+/* A group that is granted and whose switch is off is in no filter. */
+static void test_a_group_without_its_switch_grants_nothing(void **state UNUSED)
+{
+	struct profile *p = load_text("{\"name\":\"t\",\"why\":\"t\",\"extends\":\"base\",\"syscalls\":{\"allow\":[{\"group\":\"@sockets-ip\",\"why\":\"w\"}]}}");
+	uint32_t verdict[2];
+	struct why w;
+	struct err err;
+
+	assert_int_equal(why_syscall(p, "listen", &w, &err), 0);
+	assert_string_equal(w.verdict, "deny");
+	filter_says(p, seccomp_syscall_resolve_name("listen"), verdict);
+	assert_true(agrees(&w, verdict));
+	profile_free(p);
+}
+
 static void test_paths(void **state UNUSED)
 {
 	struct profile *p = load_text("{\"name\":\"t\",\"why\":\"t\",\"extends\":\"base\",\"files\":{\"proc\":\"pid\",\"mounts\":[\n"
@@ -204,6 +219,7 @@ int main(void)
 		cmocka_unit_test(test_every_call_is_as_the_filter_says),
 		cmocka_unit_test(test_calls_that_do_not_exist),
 		cmocka_unit_test(test_a_grant_has_its_place),
+		cmocka_unit_test(test_a_group_without_its_switch_grants_nothing),
 		cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_hosts),
 	};
