@@ -58,7 +58,7 @@ const char *relay_verify(const struct relay *r, time_t now, const char *header, 
 	sign(r, seconds, body, len, want);
 	if (!hmac_equal(want, ret_hex))
 		return "the signature is wrong";
-	long long t = atoll(seconds);
+	long long t = strtoll(seconds, NULL, 10); /* at most 15 digits, and nothing else */
 	if (t < (long long)now - RELAY_WINDOW_S || t > (long long)now + RELAY_WINDOW_S)
 		return "the signature is of another time";
 	return NULL;

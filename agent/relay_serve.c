@@ -175,7 +175,7 @@ static int place_parse(const char *text, char host[64], uint16_t *ret_port)
 		return -EINVAL;
 	*ret_port = (uint16_t)port;
 	if (strcmp(host, "[::1]") == 0)
-		strcpy(host, "::1");
+		snprintf(host, 64, "::1");
 	return strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 ? 0 : -EPERM;
 }
 

@@ -164,10 +164,12 @@ static void stdin_renew(void)
 static void workspace_mount(int tree, const struct spec_mount *m, uint32_t number)
 {
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, .propagation = MS_PRIVATE };
-	char path[sizeof(JAIL_WORKSPACES) + NUMBER_MAX] = JAIL_WORKSPACES "/", number_room[NUMBER_MAX];
+	static const char dir[] = JAIL_WORKSPACES "/";
+	char path[sizeof(dir) + NUMBER_MAX], digits[NUMBER_MAX];
+	const char *text = number_text(digits, number);
 	int mnt;
 
-	strcat(path, number_text(number_room, number));
+	memcpy(mempcpy(path, dir, sizeof(dir) - 1), text, strlen(text) + 1);
 	/* PRIV: a clone within our own mount namespace; it can only become stricter. */
 	mnt = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 	if (mnt < 0)

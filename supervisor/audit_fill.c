@@ -36,7 +36,7 @@ void audit_fill_begin(const struct call *c, struct audit_record *r)
 		fill_gate(c->gate, r);
 	memcpy(r->profile, c->profile, sizeof(r->profile));
 	memcpy(&head, c->request, sizeof(head));
-	r->has = AUDIT_HAS_BODY | AUDIT_HAS_ARGS;
+	r->has |= AUDIT_HAS_BODY | AUDIT_HAS_ARGS;
 	r->body_bytes = head.body_len;
 	r->args_bytes = head.args_len;
 	audit_fill_sha256(c->request + sizeof(head), head.body_len, r->body);

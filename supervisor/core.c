@@ -184,6 +184,7 @@ int core_main(struct core_boot *boot)
 		log_err(LOG_CRIT, "core_failed", LOG_NONE, &err);
 		return 70;
 	}
+	core_note_policy(&core);
 	event_base_dispatch(core.base);
 	event_free(keeper);
 	free_all(&core);

@@ -8,8 +8,11 @@
 #include "supervisor/policy.h"
 #include "supervisor/pool.h"
 #include "supervisor/profile_cache.h"
+#include "supervisor/profile_impl.h"
 #include "supervisor/server.h"
 
+#include <sha2.h>
+#include <stdio.h>
 #include <string.h>
 
 static int take(struct core *core, struct loaded *next, struct err *err)
@@ -61,6 +64,28 @@ static void note(struct core *core, const char *text)
 	(void)audit_note(core, AUDIT_RELOAD, getuid(), getpid(), NULL, NULL, text);
 }
 
+void core_note_policy(struct core *core)
+{
+	const struct profile_store *texts = core->boot->policy;
+	uint8_t digest[SHA256_DIGEST_LENGTH];
+	char hash[sizeof("sha256:") + 2 * sizeof(digest)] = "sha256:", names[AUDIT_TEXT_MAX] = "";
+	SHA2_CTX sha;
+
+	SHA256Init(&sha);
+	for (size_t i = 0, used = 0; texts && i < texts->count; i++) {
+		uint64_t len = texts->files[i].len;
+
+		SHA256Update(&sha, (const uint8_t *)&len, sizeof(len));
+		SHA256Update(&sha, (const uint8_t *)texts->files[i].text, len);
+		if (used < sizeof(names))
+			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? " " : "", texts->files[i].name);
+	}
+	SHA256Final(digest, &sha);
+	for (size_t i = 0; i < sizeof(digest); i++)
+		snprintf(hash + 7 + 2 * i, 3, "%02x", digest[i]);
+	(void)audit_note_about(core, AUDIT_POLICY, getuid(), getpid(), &(struct audit_about){ .hash = hash, .text = names });
+}
+
 int core_reload(struct core *core, struct err *err)
 {
 	if (core->boot->agent_fd < 0) {
@@ -84,6 +109,7 @@ int core_reload(struct core *core, struct err *err)
 		return r;
 	}
 	note(core, "taken");
+	core_note_policy(core);
 	log_level_set((int)core->boot->config.log_level);
 	log_event(LOG_NOTICE, "reloaded", LOG_NONE, "configuration, profiles and policy are those of now");
 	server_config_changed(core);

@@ -67,6 +67,8 @@ void core_stop(struct core *core);
 /* Reads configuration and profiles again (through the keeper), checks all, then works with them; or says why not, and
  * nothing has changed. Blocks meanwhile. What runs ends on what it began with. */
 int core_reload(struct core *core, struct err *err);
+/* Into the audit log: which rules hold from now on. */
+void core_note_policy(struct core *core);
 /* A daemon's signals and signs of life; says READY. And their end. */
 int core_life_open(struct core *core, struct err *err);
 void core_life_close(struct core *core);

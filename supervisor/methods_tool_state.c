@@ -116,13 +116,13 @@ static void decide(struct decision *d)
 {
 	const struct tool *t = d->tool;
 	struct client *client = d->rq->client;
-	char why[REASON_MAX + 80], text[REASON_MAX + 80];
+	char why[REASON_MAX + 80], text[80];
 	struct err err = { 0 };
 	struct jbuf b;
 
 	snprintf(why, sizeof(why), "uid %u%s%s", (unsigned)client_uid(client), d->reason ? ": " : "", d->reason ?: "");
-	snprintf(text, sizeof(text), "%s -> %s%s%s", tool_state_name(t->state), tool_state_name(d->to), d->reason ? ": " : "", d->reason ?: "");
-	if (!request_recorded_about(d->rq, AUDIT_TOOL_STATE, &(struct audit_about){ .tool = t->name, .hash = t->hash, .text = text }))
+	snprintf(text, sizeof(text), "%s -> %s", tool_state_name(t->state), tool_state_name(d->to));
+	if (!request_recorded_about(d->rq, AUDIT_TOOL_STATE, &(struct audit_about){ .tool = t->name, .hash = t->hash, .reason = d->reason, .text = text }))
 		return;
 	int r = store_tool_state(d->store, t->hash, t->state, d->to, why, &err);
 	if (r == -ESTALE) {

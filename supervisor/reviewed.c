@@ -34,6 +34,26 @@ static int refuse(const struct reading *r, size_t at, const char *what, const ch
 	return err_set(r->err, ERR_POLICY, EINVAL, where, "%s%.80s", what, word);
 }
 
+/* Without the white space between its tokens, which was for people. */
+static char *compact(const char *raw, size_t len)
+{
+	char *text = malloc(len + 1), *to = text;
+	bool quoted = false;
+
+	for (size_t i = 0; text && i < len; i++) {
+		if (raw[i] == '"')
+			quoted = !quoted;
+		else if (raw[i] == '\\')
+			*to++ = raw[i++];
+		else if (!quoted && strchr(" \t\r\n", raw[i]))
+			continue;
+		*to++ = raw[i];
+	}
+	if (to)
+		*to = '\0';
+	return text;
+}
+
 /* The string, or the object as one line of JSON. */
 static char *text_of(const struct reading *r, const struct json_member *m)
 {
@@ -48,11 +68,7 @@ static char *text_of(const struct reading *r, const struct json_member *m)
 		free(text);
 		return NULL;
 	}
-	char *text = strndup(raw, m->value_len);
-	for (char *p = text; p && *p; p++)
-		if (*p == '\n' || *p == '\r' || *p == '\t')
-			*p = ' ';
-	return text;
+	return compact(raw, m->value_len);
 }
 
 static int take_profile(struct reading *r, const struct json_member *m)

@@ -9,6 +9,7 @@
 
 /* Other supervisors on this store write for milliseconds. */
 #define BUSY_MS 2000
+#define BUSY_STEP_MS 20
 /* A body, its escapes, its schema and as much again. */
 #define ROW_MAX (8 << 20)
 /* Growth by a flood of versions or approvals stops here (pages of 4 KiB: 1 GiB). */
@@ -203,18 +204,32 @@ static int migrate(struct store *s, struct err *err)
 	return store_end(s, r, err);
 }
 
+/* Of several who make a fresh store at once all but one find it locked, for which SQLite does not wait in this case. */
+static int journal_set(struct store *s, struct err *err)
+{
+	int r;
+
+	for (int waited = 0;; waited += BUSY_STEP_MS) {
+		r = exec(s, "PRAGMA journal_mode = WAL", "open the registry", err);
+		if (r != -EBUSY || waited >= BUSY_MS)
+			return r;
+		sqlite3_sleep(BUSY_STEP_MS);
+	}
+}
+
 static int prepare(struct store *s, struct err *err)
 {
-	int64_t version = 0, keep = 1;
-	int r = exec(s, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY; PRAGMA max_page_count = " PAGES_MAX,
-		     "open the registry", err);
+	int64_t version = 0;
+	int r = journal_set(s, err);
 
+	if (r == 0)
+		r = exec(s, "PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY; PRAGMA max_page_count = " PAGES_MAX, "open the registry", err);
 	if (r == 0)
 		r = version_of(s, &version, err);
 	if (r < 0)
 		return r;
 	/* The log stays when the last supervisor closes: nobody here may remove a file. */
-	(void)sqlite3_file_control(s->db, "main", SQLITE_FCNTL_PERSIST_WAL, &(int){ (int)keep });
+	(void)sqlite3_file_control(s->db, "main", SQLITE_FCNTL_PERSIST_WAL, &(int){ 1 });
 	if (version > VERSION) {
 		err_set(err, ERR_HOST, EPROTONOSUPPORT, "registry", "the registry has format %lld, and this version of Brig knows formats up to %d",
 			(long long)version, VERSION);

@@ -45,11 +45,13 @@ static void creation_free(struct creation *cr)
 
 /* ---- before the jail ---- */
 
-/* Who was refused what, for the audit log; where that cannot take it nothing is lost but the note: nothing was done. */
-static void note_refused(struct core *core, const struct registry_who *who, pid_t pid, const char *name, const char *profile, const char *text)
+/* Who was refused, by which guardrail, for the audit log: the words may quote the tool, so only their hash goes there. Where the log
+ * cannot take it nothing is lost but the note: nothing was done. */
+static void note_refused(struct core *core, const struct registry_who *who, pid_t pid, const char *name, const char *profile, const struct err *err)
 {
 	(void)audit_note_about(core, AUDIT_TOOL_CREATE, who->uid, pid,
-			       &(struct audit_about){ .tool = name, .profile = profile, .text = text, .decided = true, .decision = AUDIT_DENY });
+			       &(struct audit_about){ .tool = name, .profile = profile, .text = err->where, .reason = err->detail, .decided = true,
+						      .decision = AUDIT_DENY });
 }
 
 static void refuse(const struct request *rq, const struct registry_who *who, const char *name, enum outcome outcome, const struct err *err)
@@ -59,7 +61,7 @@ static void refuse(const struct request *rq, const struct registry_who *who, con
 	/* A name that breaks the rule is not one for the log's column of names. */
 	struct err ignored;
 	bool is_name = tool_name_check(name, strlen(name), &ignored) == 0;
-	note_refused(rq->core, who, client_pid(rq->client), is_name ? name : NULL, NULL, err->detail);
+	note_refused(rq->core, who, client_pid(rq->client), is_name ? name : NULL, NULL, err);
 	jbuf_init(&b, ANSWER_TEXT_MAX);
 	tool_answer_refused(&(struct refusal){ .outcome = outcome, .tool = name, .err = err }, &b);
 	request_answer(rq, &b);
@@ -273,7 +275,7 @@ static void answer_refusal(struct creation *cr, struct pending *pending, enum ou
 	bool python = c && c->outcome == OUTCOME_TOOL_ERROR && c->ev.frame_complete;
 	struct jbuf b;
 
-	note_refused(cr->core, &cr->who, cr->pid, cr->tool->name, cr->tool->profile, err->detail);
+	note_refused(cr->core, &cr->who, cr->pid, cr->tool->name, cr->tool->profile, err);
 	jbuf_init(&b, ANSWER_TEXT_MAX);
 	tool_answer_refused(&(struct refusal){ .outcome = outcome,
 					       .tool = cr->tool->name,

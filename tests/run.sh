@@ -168,7 +168,7 @@ run_suite() {
 		done ;;
 	clang) run_tap clang build clang "clang compiles everything without a warning" make --no-print-directory B="$B/clang" CC=clang tests ;;
 	vm) run_program vm vm tests/vm/vm.sh ;;
-	fuzz) run_program fuzz fuzz tests/fuzz/run.sh "$B/fuzz" "${FUZZ_SECONDS:-20}" ;;
+	fuzz) run_program fuzz fuzz tests/fuzz/run.sh "$B/fuzz" "${FUZZ_SECONDS:-10}" ;;
 	*)
 		while read -r f; do
 			name=${f##*/}

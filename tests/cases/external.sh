@@ -8,12 +8,15 @@ cases=$external/cases/run_cases.py probes=$external/probes/runner.py
 begin
 
 if [ -f "$cases" ]; then
-	if BRIG=$BRIG timeout -k 5 600 "$PYTHON" "$cases" >"$work/cases.log" 2>&1; then
-		ok "every independent case comes out right"
-	else
-		not_ok "every independent case comes out right"
-		diag "$(tail -n 60 "$work/cases.log")"
-	fi
+	for via in run call; do
+		title="every independent case comes out right, by brig $via"
+		if BRIG=$BRIG BRIG_STATE=$work/state-$via timeout -k 5 600 "$PYTHON" "$cases" --via $via >"$work/cases.log" 2>&1; then
+			ok "$title"
+		else
+			not_ok "$title"
+			diag "$(tail -n 60 "$work/cases.log")"
+		fi
+	done
 else
 	skip "every independent case comes out right" "needs external-cases: none beside the checkout"
 fi

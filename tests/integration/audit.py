@@ -81,15 +81,15 @@ def test_ordinary(t):
     d.stop()
     t.check('each call has a begin and an end that agrees with its answer', not d.wrong(answers), d.wrong(answers))
     kinds = [r['kind'] for r in d.records()]
-    t.check('start, core, calls, end of core, stop', kinds == ['start', 'core_start'] + ['begin', 'end'] * 3 + ['core_end', 'stop'], kinds)
-    begin = d.records()[2]
+    t.check('start, core, calls, end of core, stop', kinds == ['start', 'core_start', 'policy'] + ['begin', 'end'] * 3 + ['core_end', 'stop'], kinds)
+    begin = d.records()[3]
     t.check('a begin tells who, what and why', begin['who'] == {'uid': os.getuid(), 'pid': os.getpid(), 'session': None} and
             begin['profile'] == 'pure' and begin['decision'] == 'allow' and begin['args']['bytes'] == 8, begin)
     with open(d.state + '/audit/audit.log', encoding='utf-8') as f:
         text = f.read()
     receipt = json.dumps(answers[0]['receipt'], separators=(',', ':'))
     t.check('an end holds the hash of the receipt that the answer carried',
-            d.records()[3]['receipt'] == 'sha256:' + hashlib.sha256(receipt.encode()).hexdigest(), '%s %s' % (d.records()[3], receipt))
+            d.records()[4]['receipt'] == 'sha256:' + hashlib.sha256(receipt.encode()).hexdigest(), '%s %s' % (d.records()[4], receipt))
     t.check('no value of an argument stands in it', 'hunter2' not in text, '')
     st = os.stat(d.state + '/audit/audit.log')
     t.check('nobody else may read it', st.st_mode & 0o777 == 0o600, oct(st.st_mode))
@@ -339,7 +339,7 @@ def test_verify(t):
         t.check('verify: ' + title, status == 1 and (got['break'] or {}).get('line') == line and words in got['what'] and
                 (got['break'] or {'file': log})['file'] == log, got)
 
-    says('a changed byte', lambda x: x[:4] + [x[4].replace(b'"pure"', b'"pyre"')] + x[5:], 5, 'does not match its hash')
+    says('a changed byte', lambda x: x[:5] + [x[5].replace(b'"pure"', b'"pyre"')] + x[6:], 6, 'does not match its hash')
     says('a changed hash', lambda x: x[:4] + [x[4][:-4] + b'0"}\n' if x[4][-4:-3] != b'0' else x[4][:-4] + b'1"}\n'] + x[5:], 5,
          'does not match its hash')
     says('a missing line', lambda x: x[:4] + x[5:], 5, 'record 5 is missing')

@@ -342,7 +342,7 @@ def recorded(state):
             rows += [json.loads(line) for line in f if line.startswith('{')]
     states = [r for r in rows if r.get('kind') == 'tool_state']
     text = json.dumps(states)
-    t.check('changes of state are in the audit log', 'draft -> probation' in text and 'odd' in text and 'ptrace' in text and
+    t.check('changes of state are in the audit log', 'draft -> probation' in text and '"reason": {"sha256"' in text and 'ptrace' in text and
             all(r.get('tool') for r in states), text[:600])
 
 

@@ -277,6 +277,9 @@ def main():
     t.brigd = t.dir + '/build/brigd'
     d = Walk(t)
     agent, operator = As(d, AGENT, 'agent'), As(d, OPERATOR, 'admin')
+    operator('status')
+    while not [r for r in d.records() if r['kind'] == 'policy']:
+        time.sleep(0.02)
     seen = [len(d.records())]
     read_and_run(t, d, agent, seen)
     write_outside(t, d, agent, seen)
