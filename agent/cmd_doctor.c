@@ -8,37 +8,10 @@
 
 #include <string.h>
 
-#define TABLE_WIDTH 80
 /* Half a kilobyte for each of at most 32. */
 #define PROCESSES_JSON_MAX (64u << 10)
 #define NAME_WIDTH  20
 #define STATE_WIDTH 10
-
-/* Prints text from column `indent` on, broken at blanks so that no line passes the width; the cursor is at `indent`. */
-static void wrap_show(FILE *out, const char *text, int indent)
-{
-	int room = TABLE_WIDTH - indent;
-
-	for (;;) {
-		int n = (int)strlen(text), cut = room;
-
-		if (n <= room) {
-			fprintf(out, "%s\n", text);
-			return;
-		}
-		while (cut > 0 && text[cut] != ' ')
-			cut--;
-		if (cut == 0) /* one long word: a path or command must stay whole to be copied */
-			cut = (int)strcspn(text, " ");
-		fprintf(out, "%.*s\n", cut, text);
-		text += cut;
-		while (*text == ' ')
-			text++;
-		if (!*text)
-			return;
-		fprintf(out, "%*s", indent, "");
-	}
-}
 
 static char *cell_find(const struct call *c, const char *list, unsigned i, const char *key)
 {
@@ -70,11 +43,11 @@ static void list_show(const struct show *s, const struct call *c, const char *li
 		if (!name)
 			return;
 		fprintf(s->out, "  %-*s%-*s", NAME_WIDTH, name, STATE_WIDTH, state ?: "unknown");
-		wrap_show(s->out, detail ?: "", indent);
+		text_wrap(s->out, detail ?: "", indent);
 		if (fix) {
 			fprintf(s->out, "%*s", indent, "");
 			fputs("fix: ", s->out);
-			wrap_show(s->out, fix, indent + 5);
+			text_wrap(s->out, fix, indent + 5);
 		}
 	}
 }
@@ -112,7 +85,7 @@ static int report_show(const struct show *s, const struct call *c)
 		if (processes_count(c) > 0)
 			processes_show(s, c);
 		fputc('\n', s->out);
-		wrap_show(s->out, summary ?: "no verdict", 0);
+		text_wrap(s->out, summary ?: "no verdict", 0);
 	}
 	return verdict && (strcmp(verdict, "enforced") == 0 || strcmp(verdict, "degraded") == 0)
 		       ? 0

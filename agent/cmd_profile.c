@@ -34,6 +34,19 @@ static void text_show(const struct show *s, const char *text, size_t len)
 	jbuf_done(&b);
 }
 
+static void line_show(const struct show *s, const char *name, const char *before, const char *text)
+{
+	struct jbuf b;
+
+	jbuf_init(&b, 6 * strlen(text) + 64);
+	jbuf_text(&b, before);
+	text_escape(&b, text, strlen(text), TEXT_LINE);
+	jbuf_raw(&b, "", 1);
+	fprintf(s->out, "%-12s ", name);
+	text_wrap(s->out, b.data ?: "", strlen(name) < 12 ? 13 : (int)strlen(name) + 1);
+	jbuf_done(&b);
+}
+
 static void list_show(const struct show *s, const char *what, const struct call *c)
 {
 	char path[64];
@@ -48,8 +61,7 @@ static void list_show(const struct show *s, const char *what, const struct call 
 		_cleanup_free_ char *error = text_find(c->result, c->result_len, path, NULL);
 		if (!name)
 			return;
-		fprintf(s->out, "%-12s %s", name, error ? "unusable: " : "");
-		text_show(s, error ?: why ?: "", strlen(error ?: why ?: ""));
+		line_show(s, name, error ? "unusable: " : "", error ?: why ?: "");
 	}
 }
 

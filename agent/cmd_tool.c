@@ -214,8 +214,12 @@ static void shown_show(const struct show *s, const struct call *c, const struct 
 	fputs("permissions:  ", s->out);
 	tool_permissions_print(s->out, c->result, c->result_len, "tool.permissions");
 	fputs("\ncreated:      ", s->out);
-	time_show(s->out, answer_number(c, "tool.created_ms"));
-	fprintf(s->out, " by uid %.0f\n", answer_number(c, "tool.uid"));
+	if (answer_true(c, "tool.reviewed")) {
+		fputs("ships with Brig, reviewed\n", s->out);
+	} else {
+		time_show(s->out, answer_number(c, "tool.created_ms"));
+		fprintf(s->out, " by uid %.0f\n", answer_number(c, "tool.uid"));
+	}
 	block_show(s->out, c, "hash:         ", "tool.hash");
 	raw_show(s->out, c, "observed:     ", "observed");
 	block_show(s->out, c, "description:  ", "tool.description");

@@ -84,7 +84,7 @@ static const struct option session_options[] = {
 	{ "--profile", "NAME", "open: the rules of its calls", OPT(profile) },
 	{ "--task", "TEXT", "open: what it is for", OPT(task) },
 	{ "--state", NULL, "open: one jail that keeps Python's state", OPT(state) },
-	{ "--admin", NULL, "close, list: over admin.sock, the sessions of every user", OPT(admin) },
+	{ "--admin", NULL, "close, list: over admin.sock, those of every user", OPT(admin) },
 	OPT_JSON,
 	OPT_SOCKET,
 	{ 0 },
@@ -106,7 +106,7 @@ static const struct option approve_options[] = {
 };
 /* The program that it starts has the same, and checks them. */
 static const struct option relay_options[] = {
-	{ "--key", "FILE", "the shared key that signs both ways; readable for you alone", OPT(key) },
+	{ "--key", "FILE", "the key that signs both ways; yours alone to read", OPT(key) },
 	{ "--webhook", "URL", "where open questions are posted", OPT(webhook) },
 	{ "--listen", "HOST:PORT", "take signed answers there, on this host alone", OPT(listen) },
 	OPT_SOCKET,
@@ -132,7 +132,7 @@ static const struct option audit_options[] = {
 	{ "--since", "TIME", "2026-01-02T03:04:05 (UTC) or 90m, 12h, 2d ago", OPT(since) },
 	{ "--until", "TIME", "before that", OPT(until) },
 	{ "--format", "jsonl|csv", "export: as what", OPT(format) },
-	{ "--head", "HASH", "a last hash of an earlier time: its record must be there", OPT(head) },
+	{ "--head", "HASH", "verify: a last hash of earlier; it must be there", OPT(head) },
 	OPT_JSON,
 	OPT_SOCKET,
 	{ 0 },
@@ -165,11 +165,11 @@ static const struct option tool_options[] = {
 	{ "--profile", "NAME|FILE", "create: the rules of its jail", OPT(profile) },
 	{ "--permissions", "JSON|@FILE", "create: what it needs; else what its body shows", OPT(permissions) },
 	{ "--replace", NULL, "create, import: another version of one's own", OPT(replace) },
-	{ "--best-effort", NULL, "create, import: look at the body with what the host has", OPT(best_effort) },
+	{ "--best-effort", NULL, "create, import: look at the body all the same", OPT(best_effort) },
 	{ "--version", "N", "show: that version", OPT(version) },
 	{ "--to", "STATE", "promote, restore: draft, probation or approved", OPT(to) },
-	{ "--hash", "HASH", "promote, quarantine, restore: only if it is that version", OPT(hash) },
-	{ "--reason", "TEXT", "promote, quarantine, restore: why", OPT(reason) },
+	{ "--hash", "HASH", "promote, quarantine, restore: if it is that one", OPT(hash) },
+	{ "--reason", "TEXT", "promote, quarantine (needs it), restore: why", OPT(reason) },
 	{ "--format", "NAME", "list: openai, anthropic or mcp", OPT(format) },
 	{ "--all", NULL, "list: every version; export: every tool", OPT(all) },
 	{ "--admin", NULL, "over admin.sock: the tools of every user", OPT(admin) },
@@ -186,20 +186,28 @@ static const struct verb verbs[] = {
 		"printed, and one line that says why when it did not end well, to standard error.",
 		"brig run sum.py --args '{\"n\": 8675309}'", 1, 1, cmd_run },
 	{ "call", "NAME", "call a tool of the registry, through the gate", call_options, NULL,
-		"Its result goes to standard output. Exit status 4: denied, or a person has to decide\n"
-		"('brig approvals'); the same call again runs once that has happened.",
+		"Its result goes to standard output. Exit status 4: denied, or a person has to\n"
+		"decide ('brig approvals'); the same call again runs once that has happened.",
 		"brig call add --args '{\"a\": 2, \"b\": 3}'", 1, 1, cmd_call },
+	{ "tool", "create|list|show|remove|promote|...", "the tools that agents wrote", tool_options, NULL,
+		"create takes options, or the DIR of an exported tool; show and remove a NAME.\n"
+		"export NAME DIR, or --all DIR, writes a folder for each tool, with tool.json and\n"
+		"body.py; import DIR reads them. promote, quarantine and restore NAME are the\n"
+		"operator's, over admin.sock: a new tool is a draft, the next state is probation,\n"
+		"then approved.",
+		"brig tool create --name add --description Add --parameters @a.json --body a.py", 1, 3, cmd_tool },
 	{ "approvals", "[show ID]", "list what waits for a person's word", approvals_options, NULL,
 		"'show' says exactly what would run. Asked over admin.sock.", "brig approvals show 4f0c2a", 0, 2, cmd_approvals },
 	{ "approve", "ID", "let what was asked for run", approve_options, NULL,
-		"ID may be its beginning, six characters or more. The approval holds for that version of\n"
-		"the tool, those arguments, that user and that profile. Asked over admin.sock.",
+		"ID may be its beginning, six characters or more. The approval holds for that\n"
+		"version of the tool, those arguments, that user and that profile. Asked over\n"
+		"admin.sock.",
 		"brig approve 4f0c2a --uses 3 --for 10m", 1, 1, cmd_approve },
 	{ "deny", "ID", "refuse what was asked for", deny_options, NULL, "Asked over admin.sock.",
 		"brig deny 4f0c2a --reason 'not on a weekday'", 1, 1, cmd_deny },
 	{ "relay", "", "carry approvals to a webhook, and signed answers back", relay_options, NULL,
 		"Runs until it is stopped. Asks over admin.sock, once a second.",
-		"brig relay --key /etc/brig/relay.key --webhook https://ops.example/brig --listen 127.0.0.1:8099", 0, 0, cmd_relay },
+		"brig relay --key /etc/brig/relay.key --webhook https://ops.example/brig \\\n      --listen 127.0.0.1:8099", 0, 0, cmd_relay },
 	{ "profile", "list | show NAME|FILE | check FILE", "look at profiles", profile_options,
 		" explain learn diff surface ", NULL, "brig profile show pure --effective", 1, 2, cmd_profile },
 	{ "policy", "check [FILE ...] | test CASES.json", "prove the rules of the gate", policy_options, NULL,
@@ -207,17 +215,12 @@ static const struct verb verbs[] = {
 		"Exit status 0: good, and all verdicts as expected; 1: not so.",
 		"brig policy test cases.json --policy policy.json", 1, OPTIONS_OPERANDS_MAX, cmd_policy },
 	{ "why", "[TOOL]", "tell the verdict, the rule and the layer, and run nothing", why_options, NULL,
-		"For a call of TOOL, or for a path, a host or a system call: of TOOL as it would run\n"
-		"now, or of a profile. Exit status 0: allowed; 4: not; 3: the arguments do not fit.",
-		"brig why write_file --args '{\"path\": \"../x\"}'", 0, 1, cmd_why },
+		"For a call of TOOL, or for a path, a host or a system call: of TOOL as it would\n"
+		"run now, or of a profile. 'run' as TOOL is a body that is sent. Exit status 0:\n"
+		"allowed; 4: not; 3: the arguments do not fit, or there is no such tool.",
+		"brig why write_file --args '{\"path\": \"../x\", \"content\": \"\"}'", 0, 1, cmd_why },
 	{ "doctor", "", "say what this host can enforce, layer by layer", doctor_options, " --attack ",
 		"Exit status 0: calls run; 6: a call would be refused.", "brig doctor", 0, 0, cmd_doctor },
-	{ "tool", "create|list|show|remove|promote|...", "the tools that agents wrote", tool_options, NULL,
-		"create takes options, or the DIR of an exported tool. show and remove take a NAME.\n"
-		"export NAME DIR, or --all DIR, writes a folder for each tool: tool.json, body.py;\n"
-		"import DIR reads them. promote, quarantine and restore NAME are an operator's, asked\n"
-		"over admin.sock: a new tool is a draft, the next is probation, then approved.",
-		"brig tool create --name add --description 'Adds.' --parameters @add.json --body add.py", 1, 3, cmd_tool },
 	{ "session", "open | close ID | list", "contexts that last for many calls", session_options, NULL,
 		"With --state the bodies of a session run one after the other in one jail and\n"
 		"find the names that earlier ones defined.",
@@ -232,15 +235,15 @@ static const struct verb verbs[] = {
 	{ "pool", "", "show the jails that wait parked, by profile", daemon_options, NULL, "Asked over admin.sock.", "brig pool", 0, 0,
 		cmd_pool },
 	{ "reload", "", "read brigd.conf and the profiles again", daemon_options, NULL,
-		"All or nothing: after a mistake, told with file, line and column, all stays as it\nwas. Asked over admin.sock.",
+		"All or nothing: after a mistake, told with file, line and column, all stays\nas it was. Asked over admin.sock.",
 		"brig reload", 0, 0, cmd_reload },
 	{ "drain", "", "take no new calls", drain_options, NULL,
 		"What was accepted goes on. Ctrl-C ends the waiting, not the drain.\nAsked over admin.sock.", "brig drain --wait", 0, 0,
 		cmd_drain },
 	{ "audit", "tail|export|verify [DIR|FILE...]", "show, export or prove the audit log", audit_options, NULL,
 		"tail and export ask the daemon over admin.sock, or read DIR or FILE.\n"
-		"verify proves that no record is missing or changed; without DIR: where a brigd of\n"
-		"yours keeps it. Exit status 0: sound; 1: broken, with the first break by file and line.",
+		"verify proves that no record is missing or changed; without DIR: where a brigd\n"
+		"of yours keeps it. Exit status 0: sound; 1: broken, with file and line.",
 		"brig audit tail --decision deny --since 2h", 1, OPTIONS_OPERANDS_MAX, cmd_audit },
 	{ "help", "[VERB]", "show what there is, or the help of one verb", no_options, NULL, NULL, "brig help run", 0,
 		1, cmd_help },

@@ -20,15 +20,17 @@
 static int run(const struct options *opt);
 
 static const struct option options[] = {
-	{ "--webhook", "URL", "where open questions are posted; none: nothing is", OPT(webhook) },
-	{ "--listen", "HOST:PORT", "take signed answers there, on this host alone; none: no answers", OPT(listen) },
-	{ "--key", "FILE", "the shared key that signs both: 16 to 4096 bytes, readable for you alone", OPT(key) },
+	{ "--webhook", "URL", "where open questions are posted", OPT(webhook) },
+	{ "--listen", "HOST:PORT", "take signed answers there, on this host alone", OPT(listen) },
+	{ "--key", "FILE", "the key that signs both ways; yours alone to read", OPT(key) },
 	{ "--socket", "PATH", "the admin.sock of that daemon and no other", OPT(socket) },
 	{ 0 },
 };
 
-static const struct verb verb = { "relay", "", "carry approvals to a webhook, and signed answers back", options, NULL, NULL,
-				  "brig relay --key /etc/brig/relay.key --webhook https://ops.example/brig --listen 127.0.0.1:8099", 0, 0, run };
+static const struct verb verb = { "relay", "", "carry approvals to a webhook, and signed answers back", options, NULL,
+				  "The key has 16 to 4096 bytes. Without --webhook nothing is posted, without\n"
+				  "--listen no answers are taken. Runs until it is stopped.",
+				  "brig relay --key /etc/brig/relay.key --webhook https://ops.example/brig \\\n      --listen 127.0.0.1:8099", 0, 0, run };
 
 /* A line feed at its end is an editor's, and no part of it. */
 static int key_read(const char *path, struct bytes *ret, struct err *err)

@@ -69,6 +69,9 @@ static void cause_show(const struct show *s, const char *json, size_t len, const
 			line_add(&b, json + start, n);
 			jbuf_text(&b, ")");
 		}
+		/* The error is the tool's word; what it comes of is ours. */
+		if (json_find(json, len, "cause.evidence.permission", &start, &n, NULL))
+			line_add_found(&b, "; ", json, len, "cause.what");
 	} else if (!line_add_found(&b, ": ", json, len, "cause.what")) {
 		line_add_found(&b, ": ", json, len, "error.message");
 	}

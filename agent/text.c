@@ -101,3 +101,28 @@ char *text_find(const char *json, size_t json_len, const char *path, size_t *ret
 		*ret_len = n;
 	return text;
 }
+
+void text_wrap(FILE *out, const char *text, int indent)
+{
+	int room = TEXT_WIDTH - indent;
+
+	for (;;) {
+		int n = (int)strlen(text), cut = room;
+
+		if (n <= room) {
+			fprintf(out, "%s\n", text);
+			return;
+		}
+		while (cut > 0 && text[cut] != ' ')
+			cut--;
+		if (cut == 0) /* one long word: a path or command must stay whole to be copied */
+			cut = (int)strcspn(text, " ");
+		fprintf(out, "%.*s\n", cut, text);
+		text += cut;
+		while (*text == ' ')
+			text++;
+		if (!*text)
+			return;
+		fprintf(out, "%*s", indent, "");
+	}
+}

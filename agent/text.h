@@ -4,6 +4,8 @@
 
 #include "supervisor/wire/json.h"
 
+#include <stdio.h>
+
 enum text_kind {
 	TEXT_LINE,  /* one line: new lines and tabs are escaped too */
 	TEXT_BLOCK, /* new lines and tabs stay */
@@ -15,6 +17,10 @@ void text_escape(struct jbuf *out, const char *bytes, size_t len, enum text_kind
 
 /* 'word' in quotes, escaped, cut with "..." when it does not fit. */
 void text_quote(char *buf, size_t cap, const char *word);
+
+#define TEXT_WIDTH 80
+/* Prints text from column `indent` on, broken at blanks so that no line passes the width; the cursor is at `indent`. */
+void text_wrap(FILE *out, const char *text, int indent);
 
 /* The string at a dotted path of a text that json_check() accepted; NULL when there is none. malloc'd; it may hold NUL
  * bytes, which *ret_len (may be NULL) counts. */

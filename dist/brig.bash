@@ -12,6 +12,10 @@ _brig() {
 		words=$("${COMP_WORDS[0]}" profile list 2>/dev/null | cut -d ' ' -f 1)
 	elif [[ $before == --kind ]]; then
 		words='begin end cancel reload drain session_open session_end tool_create tool_remove tool_state approval_ask approval_decide approval_use policy'
+	elif [[ $before == --format ]]; then
+		[[ $verb == audit ]] && words='jsonl csv' || words='openai anthropic mcp'
+	elif [[ $before == --to ]]; then
+		words='draft probation approved'
 	elif [[ $before == --decision ]]; then
 		words='allow deny escalate'
 	elif [[ $before == --tool || $verb == call || ($verb == why && $cur != -*) ]] ||
@@ -19,9 +23,11 @@ _brig() {
 		words=$("${COMP_WORDS[0]}" tool list 2>/dev/null | sed -n '2,$s/^\([A-Za-z_][A-Za-z0-9_]*\) .*/\1/p')
 	elif [[ ($verb == approve || $verb == deny) && $COMP_CWORD -eq 2 ]] || [[ $verb == approvals && $before == show ]]; then
 		words=$("${COMP_WORDS[0]}" approvals 2>/dev/null | sed -n '2,$s/^\([0-9a-f]\{6,\}\) .*/\1/p')
-	elif ((COMP_CWORD == 2)) && [[ $verb =~ ^(audit|profile|session|tool|policy|approvals)$ ]]; then
+	elif [[ $verb == tool && $COMP_CWORD -eq 2 ]]; then
+		words='create list show remove export import promote quarantine restore'
+	elif ((COMP_CWORD == 2)) && [[ $verb =~ ^(audit|profile|session|policy|approvals)$ ]]; then
 		# The actions stand in the usage line: "usage: brig audit tail|export|verify ..."
-		words=$("${COMP_WORDS[0]}" help "$verb" 2>/dev/null | sed -n '1s/^usage: brig [a-z]* \(.*\) \[options\]/\1/p' | tr -c 'a-z\n' ' ')
+		words=$("${COMP_WORDS[0]}" help "$verb" 2>/dev/null | sed -n '1s/^usage: brig [a-z]* \(.*\) \[options\]/\1/p' | sed 's/[A-Z][A-Za-z.|]*//g' | tr -c 'a-z\n' ' ')
 	elif [[ $verb == cancel ]]; then
 		words=$("${COMP_WORDS[0]}" list 2>/dev/null | sed -n 's/^\([0-9a-f]\{32\}\) .*/\1/p')
 	elif [[ $verb == help ]]; then

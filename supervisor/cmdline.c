@@ -73,13 +73,16 @@ static bool set_version(struct cmdline *o, const char *value UNUSED)
 	return o->version = true;
 }
 
+/* Under the help of the row above. */
+#define INDENT "                      "
+
 static const struct option_row rows[] = {
-	{ "--config", "FILE", "read FILE (default: /etc/brig/brigd.conf for root, else ~/.config/brig/brigd.conf; none is fine)", set_config },
-	{ "--check", NULL, "check configuration and profiles, say whether they are good, and end", set_check },
-	{ "--print-config", NULL, "print every key with the value that holds and where it is from, and end", set_print_config },
-	{ "--profiles", "DIR", "read profiles from DIR (default: profiles_dir, else beside build/, else /usr/share/brig/profiles)", set_profiles },
-	{ "--private", "FD", "no daemon: serve the one client behind descriptor FD (3 or more), and end with it", set_private },
-	{ "--warm", "N", "with --private: keep N jails of each profile ready (0 to 61; default 0: make each on demand)", set_warm },
+	{ "--config", "FILE", "read FILE; default: /etc/brig/brigd.conf for root, else\n" INDENT "~/.config/brig/brigd.conf; it is fine if that is not there", set_config },
+	{ "--check", NULL, "check configuration and profiles, say if they are good", set_check },
+	{ "--print-config", NULL, "print every key, its value and where that is from, end", set_print_config },
+	{ "--profiles", "DIR", "read profiles from DIR; default: profiles_dir, else beside\n" INDENT "build/, else /usr/share/brig/profiles", set_profiles },
+	{ "--private", "FD", "no daemon: serve the one client behind descriptor FD, 3 or\n" INDENT "more, and end with it", set_private },
+	{ "--warm", "N", "with --private: keep N jails of each profile ready, 0 to\n" INDENT "61; default 0: make each on demand", set_warm },
 	{ "--version", NULL, "print the version", set_version },
 	{ "--help", NULL, "print this", set_help },
 };
@@ -88,15 +91,16 @@ void cmdline_help(void)
 {
 	printf("usage: brigd [--config FILE] [--profiles DIR] [--check | --print-config]\n"
 	       "       brigd --private FD [--warm N] [--profiles DIR]\n\n"
-	       "The supervisor: starts jails and limits, watches and ends them. A daemon with the sockets agent.sock and\n"
-	       "admin.sock in its run directory; SIGHUP reloads, SIGTERM drains. Where none runs, `brig run` starts one of its own.\n\n");
+	       "The supervisor: starts jails and limits, watches and ends them. A daemon with\n"
+	       "the sockets agent.sock and admin.sock in its run directory; SIGHUP reloads,\n"
+	       "SIGTERM drains. Where none runs, brig starts one of its own.\n\n");
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		printf("  %-14s %-4s %s\n", rows[i].name, rows[i].value ? rows[i].value : "", rows[i].help);
 	printf("\nexamples:\n"
-	       "  brigd                                     with /etc/brig/brigd.conf, or the defaults\n"
-	       "  brigd --config ./brigd.conf --check       is this file good?\n"
-	       "  BRIG_STATE=/tmp/b brigd                   a daemon of one's own, sockets in /tmp/b/run\n"
-	       "  brigd --private 3 --warm 2                started with a connected stream socket as descriptor 3\n"
+	       "  brigd                                 with /etc/brig/brigd.conf, or defaults\n"
+	       "  brigd --config ./brigd.conf --check   is this file good?\n"
+	       "  BRIG_STATE=/var/tmp/b brigd           your own, sockets in /var/tmp/b/run\n"
+	       "  brigd --private 3 --warm 2            one client, the socket behind 3\n"
 	       "\nbrigd(8) tells more, brigd.conf(5) has the keys.\n");
 }
 

@@ -28,13 +28,13 @@ static int dirs_default(struct config *c, struct err *err)
 		r = path_set(c->run_dir, sizeof(c->run_dir), "/run/brig", "", err);
 		return r < 0 ? r : path_set(c->state_dir, sizeof(c->state_dir), "/var/lib/brig", "", err);
 	}
-	if (!run || !*run || !home || !*home) /* the file may name them; config_check() misses them */
-		return 0;
-	r = path_set(c->run_dir, sizeof(c->run_dir), run, "/brig", err);
-	if (r < 0)
-		return r;
-	return data && *data ? path_set(c->state_dir, sizeof(c->state_dir), data, "/brig", err) :
-			       path_set(c->state_dir, sizeof(c->state_dir), home, "/.local/state/brig", err);
+	/* What has no usual place the file may name; config_check() misses it where there are sockets. A private one, whose
+	 * registry lies in state_dir, needs no run_dir: a shell without XDG_RUNTIME_DIR is no reason to be without tools. */
+	if (run && *run)
+		r = path_set(c->run_dir, sizeof(c->run_dir), run, "/brig", err);
+	if (r == 0 && data && *data)
+		return path_set(c->state_dir, sizeof(c->state_dir), data, "/brig", err);
+	return r == 0 && home && *home ? path_set(c->state_dir, sizeof(c->state_dir), home, "/.local/state/brig", err) : r;
 }
 
 int config_defaults(struct config *c, struct err *err)

@@ -156,8 +156,7 @@ static int find(const struct request *rq, struct store *store, char ret[APPROVAL
 	struct search s = { .rq = rq, .prefix = text };
 
 	if (!text || len < PREFIX_MIN || strlen(text) != len) {
-		err_set(err, ERR_CALLER, EINVAL, "params", "%s needs the id of an approval, or at least %d characters of its beginning",
-			"approval.get and approval.decide", PREFIX_MIN);
+		err_set(err, ERR_CALLER, EINVAL, "params", "an approval is named by its id, or by %d characters or more of its beginning", PREFIX_MIN);
 		err_hint(err, "'brig approvals' shows them");
 		return -EINVAL;
 	}

@@ -139,8 +139,6 @@ static int get_one(const struct tool *t, void *arg)
 {
 	struct getting *g = arg;
 
-	if (strcmp(t->name, g->name) != 0)
-		return g->count > 0; /* sorted by name: past it */
 	if (g->version ? t->version == g->version : g->hash && strcmp(t->hash, g->hash) == 0)
 		memcpy(g->found, t->hash, sizeof(g->found));
 	jbuf_printf(&g->history, "%s{\"version\":%u,\"hash\":\"%s\",\"state\":\"%s\",\"uid\":%u,\"created_ms\":%lld}", g->count++ ? "," : "",
@@ -155,7 +153,7 @@ static int get_tool(const struct request *rq, struct getting *g, size_t name_len
 	int r = store_of(rq->core, &store, err);
 
 	if (r == 0)
-		r = store_tool_each(store, true, get_one, g, err);
+		r = store_tool_versions(store, g->name, get_one, g, err);
 	if (r < 0)
 		return r;
 	if (!g->version && !g->hash)

@@ -98,8 +98,8 @@ static bool take_to(struct decision *d, enum tool_state lowest, enum tool_state 
 	d->to = (enum tool_state)state;
 	if (state >= (int)lowest && state <= (int)TOOL_APPROVED)
 		return true;
-	err_set(&err, ERR_CALLER, EINVAL, "params", "to is none of the states that are possible here");
-	err_hint(&err, "%sprobation, approved", lowest == TOOL_DRAFT ? "draft, " : "");
+	err_set(&err, ERR_CALLER, EINVAL, "params", "a tool cannot be put into %s in this way", word && state >= 0 ? tool_state_name((enum tool_state)state) : "a state of that name");
+	err_hint(&err, lowest == TOOL_DRAFT ? "it can be given back as draft, probation or approved" : "it can be promoted to probation or approved");
 	return refuse(d, &err);
 }
 

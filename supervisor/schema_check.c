@@ -154,12 +154,17 @@ static int check_number(struct check *c, const struct sub *s, uint32_t node)
 	struct line l = { 0 };
 	struct decimal d, e;
 
+	/* By two divisions a digit. */
+	if (s->multiple && judge_step(c, c->tape.nodes[node].len / 2) < 0)
+		return -E2BIG;
 	(void)decimal_read(tape_text(&c->tape, node), c->tape.nodes[node].len, &d);
 	for (size_t i = 0; i < LIMIT_COUNT; i++) {
 		int order;
 
 		if (!s->limit[i])
 			continue;
+		if (judge_step(c, t->nodes[s->limit[i]].len / NUMBER_BYTES_A_STEP) < 0)
+			return -E2BIG;
 		(void)decimal_read(tape_text(t, s->limit[i]), t->nodes[s->limit[i]].len, &e);
 		order = decimal_order(&d, &e);
 		order = (order > 0) - (order < 0);
@@ -368,8 +373,11 @@ static int check_never(struct check *c, const struct sub *s, uint32_t node)
 
 static int check_parts(struct check *c, const struct sub *s, uint32_t node)
 {
-	int r = check_type(c, s, node);
+	/* A number is read digit by digit by each keyword that is about numbers. */
+	int r = tape_kind(&c->tape, node) == '0' ? judge_step(c, c->tape.nodes[node].len / NUMBER_BYTES_A_STEP) : 0;
 
+	if (r == 0)
+		r = check_type(c, s, node);
 	if (r == 0)
 		r = check_value(c, s, node);
 	if (r)

@@ -13,6 +13,9 @@ static int check_unique(struct check *c, const struct sub *s, uint32_t node)
 	uint32_t same = 0;
 	int r = 0;
 
+	/* The room for them, however soon two are found equal. */
+	if (judge_step(c, t->nodes[node].len / 16) < 0)
+		return -E2BIG;
 	if (value_set_init(&seen, t->nodes[node].len) < 0)
 		return judge_failed(c, -ENOMEM);
 	for (uint32_t i = node + 1; r == 0 && i < t->nodes[node].next; i = t->nodes[i].next) {

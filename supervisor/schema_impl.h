@@ -11,6 +11,8 @@
 
 /* A tool has ten parameters, not ten thousand. */
 enum { SCHEMA_SUBS_MAX = 4096, SCHEMA_NEST_MAX = 100 };
+/* Digits that are read in the time of one step of judging. */
+enum { NUMBER_BYTES_A_STEP = 8 };
 
 enum {
 	TYPE_NULL = 1,

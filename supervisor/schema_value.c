@@ -13,6 +13,16 @@ static bool spend(int64_t *budget, size_t bytes)
 	return *budget >= 0;
 }
 
+/* What looking at a value itself costs, in bytes that are compared: digits are read one by one. */
+static size_t own_bytes(const struct tape *t, uint32_t node)
+{
+	char kind = tape_kind(t, node);
+
+	if (kind == '{' || kind == '[')
+		return 0;
+	return kind == '0' ? (size_t)t->nodes[node].len * (64 / NUMBER_BYTES_A_STEP) : t->nodes[node].len;
+}
+
 static uint64_t mix(uint64_t h)
 {
 	h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
@@ -43,7 +53,7 @@ static int hash_wide(const struct tape *t, uint32_t node, int64_t *budget, uint6
 	char kind = tape_kind(t, node);
 	uint64_t sum = (uint64_t)kind << 56, child, key;
 
-	if (!spend(budget, kind == '{' || kind == '[' ? 0 : t->nodes[node].len))
+	if (!spend(budget, own_bytes(t, node)))
 		return -E2BIG;
 	if (kind == '0') {
 		struct decimal d = number_of(t, node);
@@ -129,7 +139,7 @@ int value_equal(const struct tape *a, uint32_t x, const struct tape *b, uint32_t
 
 	if (kind != tape_kind(b, y))
 		return 0;
-	if (!spend(budget, kind == '{' || kind == '[' ? 0 : a->nodes[x].len))
+	if (!spend(budget, own_bytes(a, x) + (kind == '0' ? own_bytes(b, y) : 0)))
 		return -E2BIG;
 	if (kind == '0') {
 		struct decimal d = number_of(a, x), e = number_of(b, y);

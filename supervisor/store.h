@@ -29,8 +29,10 @@ int store_tool_get(struct store *store, const char *name, struct tool **ret, str
 /* Any version that ever was, by its hash. */
 int store_tool_by_hash(struct store *store, const char *hash, struct tool **ret, struct err *err);
 /* Current versions by name; all: every version that ever was, oldest first within a name. fn ends it by returning other than 0; its
- * tool is borrowed. */
+ * tool is borrowed, has no body ("") and was not proved by its hash. */
 int store_tool_each(struct store *store, bool all, int (*fn)(const struct tool *tool, void *arg), void *arg, struct err *err);
+/* The same of every version of one name, oldest first. */
+int store_tool_versions(struct store *store, const char *name, int (*fn)(const struct tool *tool, void *arg), void *arg, struct err *err);
 /* Only from the state `from` of the version with that hash, else -ESTALE. why may be NULL. */
 int store_tool_state(struct store *store, const char *hash, enum tool_state from, enum tool_state to, const char *why, struct err *err);
 /* kernel_denials + 1; *ret the new count. */

@@ -26,7 +26,10 @@ int store_of(struct core *core, struct store **ret, struct err *err)
 	if (!core->store && !core->store_files) {
 		r = files_fetch(core, err);
 		if (r < 0) {
-			(void)err_wrap(err, "no registry in %.100s/" STORE_DIR, core->boot->config.state_dir);
+			if (core->boot->config.state_dir[0])
+				(void)err_wrap(err, "no registry in %.100s/" STORE_DIR, core->boot->config.state_dir);
+			else
+				err_set(err, ERR_HOST, ENOENT, "registry", "there is no usual place for a registry: HOME is not set");
 			err_hint(err, "name a directory that brigd may write: state_dir of brigd.conf, or BRIG_STATE");
 			return r;
 		}

@@ -9,9 +9,12 @@
 #include <string.h>
 #include <time.h>
 
-#define COLUMNS                                                                                                                           \
-	"name, version, hash, description, parameters, body, permissions, inferred, profile, profile_text, state, why, uid, session, user_id," \
+#define COLUMNS_WITH(body)                                                                                                                \
+	"name, version, hash, description, parameters, " body ", permissions, inferred, profile, profile_text, state, why, uid, session, user_id," \
 	" created_ms, kernel_denials"
+#define COLUMNS COLUMNS_WITH("body")
+/* Of many at once: bodies are a megabyte each, and who asks for a list wants none. */
+#define COLUMNS_OF_EACH COLUMNS_WITH("''")
 
 static int64_t now_ms(void)
 {
@@ -29,7 +32,7 @@ static int bad_row(const char *what, struct err *err)
 }
 
 /* The file may have been changed by anybody who could: what decides something is checked again. */
-static int row_check(struct tool *t, const char *permissions, int64_t state, struct err *err)
+static int row_check(struct tool *t, bool whole, const char *permissions, int64_t state, struct err *err)
 {
 	char hash[TOOL_HASH_MAX];
 	struct json_error je;
@@ -42,11 +45,13 @@ static int row_check(struct tool *t, const char *permissions, int64_t state, str
 	t->state = (enum tool_state)state;
 	if (tool_name_check(t->name, strlen(t->name), err) < 0)
 		return bad_row("a name", err);
+	if (!whole)
+		return 0;
 	tool_hash(t, hash);
 	return strcmp(hash, t->hash) == 0 ? 0 : bad_row("a content hash", err);
 }
 
-static int row_take(sqlite3_stmt *stmt, struct tool **ret, struct err *err)
+static int row_take(sqlite3_stmt *stmt, bool whole, struct tool **ret, struct err *err)
 {
 	struct tool *t = calloc(1, sizeof(*t));
 	bool oom = !t;
@@ -70,7 +75,7 @@ static int row_take(sqlite3_stmt *stmt, struct tool **ret, struct err *err)
 		t->kernel_denials = (uint32_t)sqlite3_column_int64(stmt, 16);
 	}
 	r = oom ? err_set(err, ERR_HOST, ENOMEM, "registry", "no memory") :
-		  row_check(t, (const char *)sqlite3_column_text(stmt, 6), sqlite3_column_int64(stmt, 10), err);
+		  row_check(t, whole, (const char *)sqlite3_column_text(stmt, 6), sqlite3_column_int64(stmt, 10), err);
 	if (r < 0) {
 		tool_free(t);
 		return r;
@@ -86,7 +91,7 @@ static int one(struct store *s, sqlite3_stmt *stmt, struct tool **ret, struct er
 	if (!stmt)
 		return -EIO;
 	rc = sqlite3_step(stmt);
-	r = rc == SQLITE_ROW ? row_take(stmt, ret, err) : rc == SQLITE_DONE ? -ENOENT : store_failed(s, rc, "read the registry", err);
+	r = rc == SQLITE_ROW ? row_take(stmt, true, ret, err) : rc == SQLITE_DONE ? -ENOENT : store_failed(s, rc, "read the registry", err);
 	sqlite3_finalize(stmt);
 	return r;
 }
@@ -101,30 +106,40 @@ int store_tool_by_hash(struct store *s, const char *hash, struct tool **ret, str
 	return one(s, store_prepare(s, err, "SELECT " COLUMNS " FROM tool WHERE hash = ? ORDER BY id DESC LIMIT 1", "t", hash), ret, err);
 }
 
-int store_tool_each(struct store *s, bool all, int (*fn)(const struct tool *tool, void *arg), void *arg, struct err *err)
+static int each(struct store *s, sqlite3_stmt *stmt, int (*fn)(const struct tool *tool, void *arg), void *arg, struct err *err)
 {
-	sqlite3_stmt *stmt = store_prepare(s, err,
-					   all ? "SELECT " COLUMNS " FROM tool ORDER BY name, version" :
-						 "SELECT " COLUMNS " FROM tool WHERE current = 1 ORDER BY name",
-					   "");
 	int rc = SQLITE_DONE, r = stmt ? 0 : -EIO;
 
 	while (r == 0 && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
 		struct tool *t;
 
-		r = row_take(stmt, &t, err);
+		r = row_take(stmt, false, &t, err);
 		if (r < 0)
 			break;
-		if (fn(t, arg)) {
-			tool_free(t);
-			break;
-		}
+		int over = fn(t, arg);
 		tool_free(t);
+		if (over)
+			break;
 	}
 	if (r == 0 && rc != SQLITE_DONE && rc != SQLITE_ROW)
 		r = store_failed(s, rc, "read the registry", err);
 	sqlite3_finalize(stmt);
 	return r;
+}
+
+int store_tool_each(struct store *s, bool all, int (*fn)(const struct tool *tool, void *arg), void *arg, struct err *err)
+{
+	return each(s,
+		    store_prepare(s, err,
+				  all ? "SELECT " COLUMNS_OF_EACH " FROM tool ORDER BY name, version" :
+					"SELECT " COLUMNS_OF_EACH " FROM tool WHERE current = 1 ORDER BY name",
+				  ""),
+		    fn, arg, err);
+}
+
+int store_tool_versions(struct store *s, const char *name, int (*fn)(const struct tool *tool, void *arg), void *arg, struct err *err)
+{
+	return each(s, store_prepare(s, err, "SELECT " COLUMNS_OF_EACH " FROM tool WHERE name = ? ORDER BY version", "t", name), fn, arg, err);
 }
 
 /* ---- changes ---- */

@@ -185,11 +185,15 @@ int zygote_start(struct zygote *ret, const struct lane *lane, int image_fd, int 
 	snprintf(args.title, sizeof(args.title), "zygote: gen %u", gen);
 
 	/* The child of another mount namespace finds there its own copy of the directory; by descriptor it would be ours. */
-	if (mounts_fd >= 0 && fchdir(mounts_fd) < 0)
+	_cleanup_close_ int here = mounts_fd >= 0 ? open(".", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (mounts_fd >= 0 && (here < 0 || fchdir(mounts_fd) < 0))
 		return err_set(err, ERR_HOST, errno, "zygote", "go to the mounts of the workspace: %s", strerror(errno));
 	pid_t pid = zygote_clone(&pidfd);
+	int e = errno;
+	/* A reload reads again what brigd was told by relative paths; where it may not go back it says that they are not there. */
+	int back = pid != 0 && here >= 0 ? fchdir(here) : 0;
+	(void)back;
 	if (pid < 0) {
-		int e = errno;
 		err_set(err, ERR_HOST, e, "zygote", "clone3 with new namespaces: %s", strerror(e));
 		clone_hint(err, e);
 		return -e;

@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 
-from libbrig import BUILD, FACTOR, Suite, Supervisor
+from libbrig import BUILD, FACTOR, Daemon, Suite, Supervisor
 
 SECRET = 'CANARY-7f3a91'
 OWNER = 1000
@@ -287,6 +287,20 @@ def none(t, state):
     t.check('one that is not there is named', p.returncode != 0 and '/nonexistent/ws' in p.stderr, p.stderr)
 
 
+def relative(t, place):
+    """A file that was named by a relative path is found again, after a zygote had to be started from another directory, too."""
+    t.file('here.conf', 'workspace = %s\n' % place.ws)
+    os.chmod(t.dir + '/here.conf', 0o600)
+    d = Daemon(['--config', 'here.conf'], cwd=t.dir, stderr=subprocess.DEVNULL)
+    c = d.client('admin')
+    r = c.call('call', {'name': 'read_file', 'args': {'path': 'good.txt'}})
+    t.check('a daemon serves its workspace', r.get('outcome') == 'ok' and r['result']['text'] == 'inside\n', r)
+    r = c.call('reload', {})
+    t.check('... and finds its configuration again by a relative path', r.get('config') == 'here.conf', r)
+    c.hang_up()
+    d.close()
+
+
 def main():
     t = Suite()
     state = tempfile.mkdtemp(prefix='brig-s-', dir='/var/tmp')
@@ -304,6 +318,7 @@ def main():
         t.check('%s: the supervisor ends well' % who, s.close() == 0)
         if owner:
             slots(t, place, state)
+            relative(t, place)
         place.done()
     none(t, state)
     shutil.rmtree(state)

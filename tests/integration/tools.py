@@ -306,15 +306,20 @@ def without_root():
     os.mkdir(state, 0o700)
     os.chown(state, 65534, 65534)
 
-    def theirs(*argv):
+    def theirs(*argv, env=None):
         return subprocess.run([brig, 'tool', *argv], capture_output=True, text=True, timeout=120, user=65534, group=65534, extra_groups=[],
-                              env={'PATH': '/usr/bin:/bin', 'BRIG_STATE': state}, input=BODY)
+                              env={'PATH': '/usr/bin:/bin', **(env or {'BRIG_STATE': state})}, input=BODY)
     argv = ['create', '--name', 'add', '--description', 'x', '--parameters', json.dumps(N), '--body', '-']
     first = theirs(*argv)
     s.check('an ordinary user: taken, or refused by the name of the layer', first.returncode == 0 or (first.returncode == 6 and 'best-effort' in first.stderr), first)
     r = theirs(*argv, '--best-effort', '--replace') if first.returncode == 0 else theirs(*argv, '--best-effort')
     s.check('with --best-effort', r.returncode in (0, 3), r)
     s.check('and it is there', 'draft' in theirs('list').stdout)
+    r = theirs('list', '--private', env={'HOME': state})
+    s.check('without BRIG_STATE and XDG_RUNTIME_DIR the registry is below HOME', r.returncode == 0 and
+            os.path.exists(state + '/.local/state/brig/registry/registry.db'), r)
+    r = theirs('list', '--private', env={'LANG': 'C'})
+    s.check('and without HOME it says so', r.returncode == 70 and 'HOME is not set' in r.stderr, r)
 
 
 def hostile_folders(state):

@@ -313,6 +313,63 @@ static void references_that_multiply_end_at_the_budget(void **state)
 	free(schema);
 }
 
+/* Each schema that is applied reads the digits again: the schema's and the argument's. */
+static void long_numbers_are_paid_by_the_digit(void **state)
+{
+	static const char *const about[] = { "\"minimum\":1", "\"multipleOf\":7", "\"enum\":[7]", "\"type\":\"integer\"" };
+	size_t len = 100000;
+	char *number = malloc(len + 1);
+	struct jbuf b;
+	struct err err;
+
+	(void)state;
+	assert_non_null(number);
+	memset(number, '7', len);
+	number[len] = '\0';
+	for (size_t i = 0; i <= ARRAY_LEN(about); i++) {
+		jbuf_init(&b, 60000);
+		jbuf_text(&b, "{\"$ref\":\"#/$defs/d0\",\"$defs\":{");
+		for (unsigned k = 0; k < 12; k++)
+			jbuf_printf(&b, "\"d%u\":{\"allOf\":[{\"$ref\":\"#/$defs/d%u\"},{\"$ref\":\"#/$defs/d%u\"}]},", k, k + 1, k + 1);
+		jbuf_text(&b, "\"d12\":{\"anyOf\":[{");
+		jbuf_text(&b, i < ARRAY_LEN(about) ? about[i] : "\"maximum\":");
+		jbuf_raw(&b, number, i < ARRAY_LEN(about) ? 0 : 50000);
+		jbuf_text(&b, "},true]}}}");
+		assert_false(b.failed);
+		assert_int_equal(check_len(b.data, i < ARRAY_LEN(about) ? number : "5", i < ARRAY_LEN(about) ? len : 1, &err), -E2BIG);
+		assert_int_equal(check_len(b.data, "5", 1, &err), i < ARRAY_LEN(about) ? 0 : -E2BIG);
+		jbuf_done(&b);
+	}
+	free(number);
+}
+
+/* Also where the second item ends the look: the room for all of them was made. */
+static void room_for_unique_items_is_paid(void **state)
+{
+	enum { ITEMS = 200000 };
+	char *list = malloc(2 * ITEMS + 2);
+	struct jbuf b;
+	struct err err;
+
+	(void)state;
+	assert_non_null(list);
+	for (size_t i = 0; i < ITEMS; i++)
+		memcpy(list + 1 + 2 * i, "1,", 2);
+	list[0] = '[';
+	list[2 * ITEMS] = ']';
+	jbuf_init(&b, 60000);
+	jbuf_text(&b, "{\"$ref\":\"#/$defs/d0\",\"$defs\":{");
+	for (unsigned k = 0; k < 15; k++)
+		jbuf_printf(&b, "\"d%u\":{\"allOf\":[{\"$ref\":\"#/$defs/d%u\"},{\"$ref\":\"#/$defs/d%u\"}]},", k, k + 1, k + 1);
+	jbuf_text(&b, "\"d15\":{\"anyOf\":[{\"uniqueItems\":true},true]}}}");
+	assert_false(b.failed);
+	assert_int_equal(check_len(b.data, list, 2 * ITEMS + 1, &err), -E2BIG);
+	assert_int_equal(check_len(b.data, "[1,1]", 5, &err), 0);
+	assert_int_equal(check_len("{\"uniqueItems\":true}", list, 2 * ITEMS + 1, &err), -EINVAL);
+	jbuf_done(&b);
+	free(list);
+}
+
 static void large_arguments_are_judged(void **state)
 {
 	static const char unique[] = "{\"uniqueItems\":true,\"items\":{\"type\":\"integer\"}}";
@@ -498,6 +555,8 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_enforced_is_refused_by_name),
 		cmocka_unit_test(hostile_schemas_are_refused),
 		cmocka_unit_test(references_that_multiply_end_at_the_budget),
+		cmocka_unit_test(long_numbers_are_paid_by_the_digit),
+		cmocka_unit_test(room_for_unique_items_is_paid),
 		cmocka_unit_test(large_arguments_are_judged),
 		cmocka_unit_test(patterns_are_those_of_ecma),
 		cmocka_unit_test(patterns_that_burn_elsewhere_cost_little),

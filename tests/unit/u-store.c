@@ -129,6 +129,7 @@ static int note(const struct tool *t, void *arg)
 {
 	char *all = arg;
 
+	assert_string_equal(t->body, ""); /* nobody who lists pays for them */
 	snprintf(all + strlen(all), 200 - strlen(all), "%s%u:%s ", t->name, t->version, tool_state_name(t->state));
 	return 0;
 }
@@ -157,6 +158,9 @@ static void removed_ones_stay_in_the_history(void **state)
 	all[0] = '\0';
 	assert_int_equal(store_tool_each(s, true, note, all, &err), 0);
 	assert_string_equal(all, "a1:draft b1:removed b2:draft ");
+	all[0] = '\0';
+	assert_int_equal(store_tool_versions(s, "b", note, all, &err), 0);
+	assert_string_equal(all, "b1:removed b2:draft ");
 	assert_int_equal(store_tool_by_hash(s, t.hash, &got, &err), 0);
 	assert_int_equal(got->version, 2);
 	tool_free(got);
