@@ -140,7 +140,7 @@ def both_ways(t, daemon, private):
 def verbs(t, d, brig):
     """Each verb for people and as JSON."""
     p = brig.start('run', t.file('sleep.py', SLEEP), '--profile', 'python')
-    r = brig.until(lambda r: 'running' in r.out, 'list')
+    r = brig.until(lambda r: ' running ' in r.out, 'list')
     t.check('list shows the call that runs, in 80 columns', re.search(r'^[0-9a-f]{32}  python +running +[0-9.]+m?s +%d$' % os.getuid(), r.out, re.M) and
             all(len(line) <= 80 for line in r.out.split('\n')), r)
     r = brig('list', '--json')
