@@ -132,7 +132,6 @@ static void method_list(const struct request *rq)
 
 struct search {
 	const struct request *rq;
-	const char *prefix;
 	char id[APPROVAL_ID_MAX];
 	unsigned found;
 };
@@ -141,7 +140,7 @@ static int search_one(const struct approval *a, void *arg)
 {
 	struct search *s = arg;
 
-	if (!is_theirs(s->rq, a) || strncmp(a->id, s->prefix, strlen(s->prefix)) != 0)
+	if (!is_theirs(s->rq, a))
 		return 0;
 	memcpy(s->id, a->id, sizeof(s->id));
 	s->found++;
@@ -153,14 +152,14 @@ static int find(const struct request *rq, struct store *store, char ret[APPROVAL
 {
 	size_t len = 0;
 	_cleanup_free_ char *text = request_string(rq, "id", &len);
-	struct search s = { .rq = rq, .prefix = text };
+	struct search s = { .rq = rq };
 
 	if (!text || len < PREFIX_MIN || strlen(text) != len) {
 		err_set(err, ERR_CALLER, EINVAL, "params", "an approval is named by its id, or by %d characters or more of its beginning", PREFIX_MIN);
 		err_hint(err, "'brig approvals' shows them");
 		return -EINVAL;
 	}
-	int r = store_approval_each(store, -1, search_one, &s, err);
+	int r = store_approval_begin_with(store, text, search_one, &s, err);
 	if (r < 0)
 		return r;
 	if (s.found == 1) {

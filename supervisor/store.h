@@ -58,6 +58,7 @@ enum approval_state {
 
 #define APPROVAL_ID_MAX 33     /* 32 hex digits: 128 random bits */
 #define APPROVAL_REASON_MAX 512u
+#define APPROVALS_KEPT 128u    /* of each of: expired, used, void; older ones go when another question comes */
 
 struct approval {
 	char id[APPROVAL_ID_MAX];
@@ -84,6 +85,8 @@ int store_approval_add(struct store *store, const struct approval *a, unsigned l
 int store_approval_get(struct store *store, const char *id, struct approval **ret, struct err *err);
 /* state -1: all; newest first. */
 int store_approval_each(struct store *store, int state, int (*fn)(const struct approval *a, void *arg), void *arg, struct err *err);
+/* Those whose id begins so. */
+int store_approval_begin_with(struct store *store, const char *prefix, int (*fn)(const struct approval *a, void *arg), void *arg, struct err *err);
 /* Only from PENDING and before its expiry, else -ESTALE and *ret_state says what it is: of two who decide, one does. */
 int store_approval_decide(struct store *store, const char *id, bool approve, uint32_t uses, int64_t expires_ms, const char *reason,
 			  uint32_t uid, const char *by, int64_t now_ms, enum approval_state *ret_state, struct err *err);

@@ -89,10 +89,8 @@ int store_approval_last(struct store *s, const char *binding, uint32_t uid, stru
 		   ret, err);
 }
 
-int store_approval_each(struct store *s, int state, int (*fn)(const struct approval *a, void *arg), void *arg, struct err *err)
+static int each(struct store *s, sqlite3_stmt *stmt, int (*fn)(const struct approval *a, void *arg), void *arg, struct err *err)
 {
-	sqlite3_stmt *stmt = store_prepare(s, err, "SELECT " COLUMNS " FROM approval WHERE ?1 < 0 OR state = ?1 ORDER BY created_ms DESC, id", "i",
-					   (int64_t)state);
 	int rc = SQLITE_DONE, r = stmt ? 0 : -EIO;
 
 	while (r == 0 && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
@@ -110,6 +108,21 @@ int store_approval_each(struct store *s, int state, int (*fn)(const struct appro
 		r = store_failed(s, rc, "read the registry", err);
 	sqlite3_finalize(stmt);
 	return r;
+}
+
+/* Two statements: with one for both SQLite would look at all that were ever asked, arguments too, to find the few that are open. */
+int store_approval_each(struct store *s, int state, int (*fn)(const struct approval *a, void *arg), void *arg, struct err *err)
+{
+	return each(s,
+		    state < 0 ? store_prepare(s, err, "SELECT " COLUMNS " FROM approval ORDER BY created_ms DESC, id", "") :
+				store_prepare(s, err, "SELECT " COLUMNS " FROM approval WHERE state = ? ORDER BY created_ms DESC, id", "u", (uint32_t)state),
+		    fn, arg, err);
+}
+
+int store_approval_begin_with(struct store *s, const char *prefix, int (*fn)(const struct approval *a, void *arg), void *arg, struct err *err)
+{
+	/* Ids are hex digits. */
+	return each(s, store_prepare(s, err, "SELECT " COLUMNS " FROM approval WHERE id >= ? AND id < ? || 'g'", "tt", prefix, prefix), fn, arg, err);
 }
 
 /* ---- asking ---- */
@@ -138,6 +151,22 @@ static int add_check(struct store *s, const struct approval *a, unsigned limit, 
 	return r < 0 ? r : count >= limit ? -EDQUOT : 0;
 }
 
+/* Who asks decides how many and how large they are; what became of old ones stands in the audit log. Denials stay: they bind. */
+static int forget_old(struct store *s, struct err *err)
+{
+	static const enum approval_state over[] = { APPROVAL_EXPIRED, APPROVAL_USED, APPROVAL_VOID };
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(over); i++)
+		r = store_run(s,
+			      store_prepare(s, err,
+					    "DELETE FROM approval WHERE id IN"
+					    " (SELECT id FROM approval WHERE state = ? ORDER BY expires_ms DESC LIMIT -1 OFFSET ?)",
+					    "uu", (uint32_t)over[i], APPROVALS_KEPT),
+			      NULL, err);
+	return r;
+}
+
 int store_approval_add(struct store *s, const struct approval *a, unsigned limit, char ret_id[APPROVAL_ID_MAX], struct err *err)
 {
 	int r = store_begin(s, err);
@@ -145,6 +174,8 @@ int store_approval_add(struct store *s, const struct approval *a, unsigned limit
 	if (r < 0)
 		return r;
 	r = add_check(s, a, limit, ret_id, err);
+	if (r == 0)
+		r = forget_old(s, err);
 	if (r == 0) {
 		memcpy(ret_id, a->id, APPROVAL_ID_MAX);
 		r = store_run(s,

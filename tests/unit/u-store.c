@@ -280,6 +280,47 @@ static void an_approval_is_used_up(void **state)
 	approval_free(a);
 }
 
+static int count(const struct approval *a, void *arg)
+{
+	(void)a;
+	++*(unsigned *)arg;
+	return 0;
+}
+
+static unsigned count_of(struct store *s, int state)
+{
+	struct err err = { 0 };
+	unsigned n = 0;
+
+	assert_int_equal(store_approval_each(s, state, count, &n, &err), 0);
+	return n;
+}
+
+/* A tool that is replaced over and over voids what was asked about it: the questions that are over do not fill the registry. */
+static void old_questions_are_forgotten(void **state)
+{
+	struct store *s = opened(state);
+	enum approval_state st = APPROVAL_STATE_COUNT;
+	char id[APPROVAL_ID_MAX] = "", name[16];
+	struct err err = { 0 };
+	unsigned n = 0;
+
+	assert_int_equal(ask(s, "no", "bn", 9, id), 0);
+	assert_int_equal(decide(s, "no", false, 0, 1100, &st), 0);
+	for (unsigned i = 0; i < APPROVALS_KEPT + 50; i++) {
+		snprintf(name, sizeof(name), "a%u", i);
+		assert_int_equal(ask(s, name, name, 9, id), 0);
+		assert_int_equal(store_approval_void(s, "rm", "h2", &err), 0);
+	}
+	assert_int_equal(ask(s, "open", "bo", 9, id), 0);
+	assert_int_equal(count_of(s, APPROVAL_VOID), APPROVALS_KEPT);
+	assert_int_equal(count_of(s, APPROVAL_DENIED), 1);
+	assert_int_equal(count_of(s, APPROVAL_PENDING), 1);
+	assert_int_equal(count_of(s, -1), APPROVALS_KEPT + 2);
+	assert_int_equal(store_approval_begin_with(s, "op", count, &n, &err), 0);
+	assert_int_equal(n, 1);
+}
+
 static void time_and_change_end_an_approval(void **state)
 {
 	struct store *s = opened(state);
@@ -547,6 +588,7 @@ int main(void)
 		T(a_row_that_somebody_changed_is_refused),
 		T(an_approval_is_used_up),
 		T(time_and_change_end_an_approval),
+		T(old_questions_are_forgotten),
 		T(questions_of_one_uid_are_bounded),
 		T(of_those_who_race_one_wins_each),
 		T(fresh_ones_that_race_find_one_store),
