@@ -185,7 +185,7 @@ def verbs(t, d, brig):
 def drain(t, brig):
     path = t.file('fine.py', 'def run(): return 1\n')
     p = brig.start('run', t.file('sleep.py', SLEEP), '--profile', 'python')
-    brig.until(lambda r: 'running' in r.out, 'list')
+    brig.until(lambda r: ' running ' in r.out, 'list')
     r = brig('drain')
     t.check('drain tells how many are left', r.status == 0 and r.out == 'brigd takes no new calls; 1 is left\n', r)
     r = brig('run', path, '--json')
@@ -223,7 +223,7 @@ def running(brig):
 def stopped(t, brig):
     for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL):
         p = brig.start('run', t.file('sleep.py', SLEEP), '--profile', 'python', '--json')
-        brig.until(lambda r: 'running' in r.out, 'list')
+        brig.until(lambda r: ' running ' in r.out, 'list')
         jails = running(brig)
         p.send_signal(sig)
         out, err = p.communicate(timeout=10 * FACTOR)
