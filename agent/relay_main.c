@@ -90,6 +90,10 @@ static int run(const struct options *opt)
 		e = err_set(&err, ERR_CALLER, EINVAL, "command line", opt->key ? "neither --webhook nor --listen" : "no --key");
 		err_hint(&err, "'brig relay --help' has an example");
 	}
+	if (e == 0 && opt->webhook && strncmp(opt->webhook, "http://", 7) != 0 && strncmp(opt->webhook, "https://", 8) != 0) {
+		e = err_set(&err, ERR_CALLER, EINVAL, "command line", "--webhook takes a URL of http:// or https://");
+		err_hint(&err, "'brig relay --help' has an example");
+	}
 	if (e == 0)
 		e = key_read(opt->key, &r.key, &err);
 	if (e == 0) {
