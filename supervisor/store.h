@@ -35,7 +35,7 @@ int store_tool_each(struct store *store, bool all, int (*fn)(const struct tool *
 int store_tool_versions(struct store *store, const char *name, int (*fn)(const struct tool *tool, void *arg), void *arg, struct err *err);
 /* Only from the state `from` of the version with that hash, else -ESTALE. why may be NULL. */
 int store_tool_state(struct store *store, const char *hash, enum tool_state from, enum tool_state to, const char *why, struct err *err);
-/* kernel_denials + 1; *ret the new count. */
+/* kernel_denials + 1; *ret the new count, which a further version of that name goes on from. */
 int store_tool_denied(struct store *store, const char *hash, uint32_t *ret, struct err *err);
 /* Changes of the set of tools, over all supervisors of this store: grows with every add and state. For "has anything changed?". */
 int store_tool_generation(struct store *store, uint64_t *ret, struct err *err);

@@ -187,6 +187,7 @@ static int add_check(struct store *s, struct tool *t, bool replace, unsigned lim
 	return r;
 }
 
+/* The kernel's denials go on with the name: a new version is no way out of quarantine. */
 static int add_row(struct store *s, const struct tool *t, struct err *err)
 {
 	struct jbuf p;
@@ -195,7 +196,8 @@ static int add_row(struct store *s, const struct tool *t, struct err *err)
 	permissions_print(&t->declared, &p);
 	sqlite3_stmt *stmt = p.failed ? NULL :
 					store_prepare(s, err,
-						      "INSERT INTO tool (" COLUMNS ", current) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 1)",
+						      "INSERT INTO tool (" COLUMNS ", current) VALUES (?1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+						      " (SELECT coalesce(max(kernel_denials), 0) FROM tool WHERE name = ?1), 1)",
 						      "tutttttuttututti", t->name, t->version, t->hash, t->description, t->parameters, t->body,
 						      p.data, (uint32_t)t->inferred, t->profile, t->profile_text, (uint32_t)t->state, t->why, t->uid,
 						      t->session, t->user_id, t->created_ms);

@@ -227,7 +227,7 @@ def who_decides(h):
         t.check(title, r.get('error', {}).get('code') == PARAMS and all(w in json.dumps(r) for w in words), r)
     refused('another hash than the operator saw', 'promote', {'name': 'judged', 'hash': 'sha256:' + '0' * 64}, 'drift', now['hash'])
     refused('no such tool', 'promote', {'name': 'judget'}, 'no tool is called')
-    refused('no such state', 'promote', {'name': 'judged', 'to': 'draft'}, 'probation, approved')
+    refused('no such state', 'promote', {'name': 'judged', 'to': 'draft'}, 'probation or approved')
     refused('no name', 'promote', {}, 'name')
     refused('a name that is none', 'promote', {'name': 'a/b'}, 'character')
     refused('quarantine without a reason', 'quarantine', {'name': 'judged'}, 'reason')

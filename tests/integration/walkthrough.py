@@ -120,6 +120,9 @@ def write_outside(t, d, agent, seen):
     t.check('   the very same again: final', r.get('outcome') == 'denied' and r['cause'].get('final') is True, r)
     r = agent('call', name='write_file', args={'path': 'out.txt', 'content': 'hello', 'mode': 'create'})
     t.check('   inside the project it may', r.get('outcome') == 'ok' and open(d.work + '/out.txt', encoding='utf-8').read() == 'hello', r)
+    r = agent('run', body='def run(path):\n    open("/workspace/other.txt", "w").write("x")\n', args={'path': 'out.txt'}, profile='files-rw')
+    t.check('   a body that names a path and may write anywhere is not run', r.get('outcome') == 'denied' and 'run-writes-nothing' in r['cause']['rule'] and
+            not os.path.exists(d.work + '/other.txt'), r)
     t.check('   nothing was written outside', not os.path.exists(os.path.dirname(d.work) + '/outside.txt'))
     new_lines(d, seen)
 

@@ -711,7 +711,7 @@ static void test_tables_of_verdicts(void **state UNUSED)
 		{ "{\"tool\":\"t\",\"scope\":\"destructive\",\"permissions\":{},\"trust\":\"admin\",\"expect\":\"allow\"}", "\"wrong\":0" },
 		{ "{\"tool\":\"t\",\"scope\":\"read-write\",\"args\":{/* c */\"path\":\"/srv/x\"},\"workspace\":\"/srv\",\"expect\":\"allow\"}", "\"wrong\":0" },
 		{ "{\"tool\":\"a b\",\"expect\":\"unknown_tool\"}", "\"wrong\":0" },
-		{ "{\"tool\":\"run\",\"expect\":\"allow\",\"name\":\"n\\u001b\"}", "\"unhit\":7" },
+		{ "{\"tool\":\"run\",\"expect\":\"allow\",\"name\":\"n\\u001b\"}", "\"unhit\":8" },
 	};
 	static const struct {
 		const char *text, *where, *detail;

@@ -166,7 +166,7 @@ static void removed_ones_stay_in_the_history(void **state)
 	tool_free(got);
 }
 
-static void denials_are_counted_by_version(void **state)
+static void denials_are_counted_and_go_on_with_the_name(void **state)
 {
 	struct store *s = opened(state);
 	struct err err = { 0 };
@@ -185,6 +185,12 @@ static void denials_are_counted_by_version(void **state)
 	assert_true(got->kernel_denials == 3 && got->state == TOOL_QUARANTINED);
 	assert_string_equal(got->why, "three denials");
 	tool_free(got);
+	assert_int_equal(add(s, "a", "2", true, 9, &t), 0);
+	assert_int_equal(store_tool_denied(s, t.hash, &n, &err), 0);
+	assert_int_equal(n, 4);
+	assert_int_equal(add(s, "b", "2", false, 9, &t), 0);
+	assert_int_equal(store_tool_denied(s, t.hash, &n, &err), 0);
+	assert_int_equal(n, 1);
 }
 
 static int one_byte_of_a_row(struct store *s, const char *sql)
@@ -584,7 +590,7 @@ int main(void)
 		T(a_tool_comes_back_as_it_was),
 		T(names_are_once_and_counted),
 		T(removed_ones_stay_in_the_history),
-		T(denials_are_counted_by_version),
+		T(denials_are_counted_and_go_on_with_the_name),
 		T(a_row_that_somebody_changed_is_refused),
 		T(an_approval_is_used_up),
 		T(time_and_change_end_an_approval),
