@@ -198,7 +198,8 @@ void sched_submit(struct call *c)
 	struct core *core = c->core;
 	struct sched *s = core->sched;
 
-	c->sched.give_up_ns = c->received_ns + core->boot->config.queue_wait_ms * UINT64_C(1000000);
+	/* From now: what it waited for before, a person or a decision point, was no turn. */
+	c->sched.give_up_ns = core_now_ns() + core->boot->config.queue_wait_ms * UINT64_C(1000000);
 	/* Nobody is passed over: with an empty queue it is this one's turn. A private supervisor refuses what it has no room for. */
 	if (!session_busy(c->session) && peer_may_run(c->peer) && (is_private(core) || (s->fair.count == 0 && s->stats.running < running_max(core))))
 		begin(s, c);

@@ -196,6 +196,11 @@ def drift(t, a, ad):
     t.check('nor can what was asked before be approved now', outcome(r) == -32005 and 'changed' in r['error']['message'], r)
     r, _ = pend(a, 'pending')
     t.check('and nothing of it runs', outcome(r) == 'approval_pending', r)
+    _, i = pend(a, 'held')
+    ad.call('tool.quarantine', {'name': 'wipe', 'reason': 'for a test'})
+    r = decide(ad, i)
+    t.check('nor what is in quarantine since', outcome(r) == -32005 and 'changed' in r['error']['message'], r)
+    ad.call('tool.restore', {'name': 'wipe', 'to': 'draft'})
     create(a, 'gone', WIPE, DESTRUCTIVE)
     _, i = pend(a, 1, 'gone')
     decide(ad, i)
@@ -279,6 +284,26 @@ def waiting(t, d, a, ad):
     t.check('a drain does not wait for a person', outcome(r) == 'approval_pending', r)
     ad.call('drain', {'on': False})
     w.hang_up()
+
+
+def queued(t):
+    d = daemon(t, [{'match': 'wipe', 'decide': 'escalate', 'reason': 'all'}, {'match': '*', 'decide': 'allow'}],
+               'running_max = 1\nqueue_wait = %dms\n' % (2000 * FACTOR))
+    a, w, ad, busy = agent(d), agent(d), d.client('admin'), d.client('admin')
+    create(a, 'wipe', WIPE, DESTRUCTIVE)
+    w.send('call', {'name': 'wipe', 'args': {'n': 'q'}, 'approval': 'wait'})
+    i = w.recv()['params']['approval_id']
+    time.sleep(2.2 * FACTOR)  # longer than a call may wait for its turn
+    busy.send('run', {'body': 'import time\ndef run():\n    time.sleep(%g)\n' % (1 * FACTOR), 'profile': 'stdlib'})
+    while all(c['state'] != 'running' for c in ad.call('list', {})['calls']):
+        time.sleep(0.02)
+    decide(ad, i)
+    r = w.recv()['result']
+    t.check('the wait for a person is none for a turn: approved while another call runs, it waits and runs', outcome(r) == 'ok', r)
+    t.check('the other call ended', outcome(busy.recv()['result']) == 'ok')
+    for c in (a, w, ad, busy):
+        c.hang_up()
+    t.check('the daemon ends clean', d.close() == 0)
 
 
 def cli(t, d, ad, a):
@@ -417,6 +442,7 @@ def main():
     ad.hang_up()
     t.check('the daemon ends clean', d.close() == 0)
     asker_becomes_approver(t)
+    queued(t)
     limits(t)
     return t.finish()
 
