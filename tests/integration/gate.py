@@ -152,6 +152,21 @@ def trust(t):
     t.check('the daemon ends clean', d.close() == 0)
 
 
+def profiles(t):
+    d = daemon(t, [{'match': '*', 'decide': 'allow'}], 'profiles = pure\n')
+    a, ad = agent(d), d.client('admin')
+    create(ad, 'wide', ADD, parameters=TWO, profile='stdlib')
+    create(ad, 'fits', ADD, parameters=TWO)
+    args = {'a': 1, 'b': 2}
+    r = a.call('call', {'name': 'wide', 'args': args})
+    t.check('an operator\'s tool is no way to a profile that agents may not use', outcome(r) == 'denied' and 'not for agent.sock' in r['cause']['what'], r)
+    t.check('one of theirs runs', outcome(a.call('call', {'name': 'fits', 'args': args})) == 'ok')
+    t.check('and he may call his own', outcome(ad.call('call', {'name': 'wide', 'args': args})) == 'ok')
+    a.hang_up()
+    ad.hang_up()
+    t.check('the daemon ends clean', d.close() == 0)
+
+
 def private(t):
     state = t.dir + '/private'
     os.makedirs(state, exist_ok=True)
@@ -202,6 +217,7 @@ def main():
     ad.hang_up()
     t.check('the daemon ends clean', d.close() == 0)
     trust(t)
+    profiles(t)
     private(t)
     return t.finish()
 
