@@ -100,6 +100,8 @@ static int decide(struct core *core, struct store *store, const struct approval 
 		(void)record(core, a, d, "came too late", err);
 		return stale(state, err);
 	}
+	if (r == -ENOENT) /* expired meanwhile, and forgotten by another supervisor */
+		return stale(APPROVAL_EXPIRED, err);
 	if (r == 0)
 		approvals_tell(core, a->id, a->tool, a->uid, approval_state_name(state));
 	return r;

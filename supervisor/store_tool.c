@@ -194,13 +194,16 @@ static int add_row(struct store *s, const struct tool *t, struct err *err)
 
 	jbuf_init(&p, 1024);
 	permissions_print(&t->declared, &p);
-	sqlite3_stmt *stmt = p.failed ? NULL :
-					store_prepare(s, err,
-						      "INSERT INTO tool (" COLUMNS ", current) VALUES (?1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-						      " (SELECT coalesce(max(kernel_denials), 0) FROM tool WHERE name = ?1), 1)",
-						      "tutttttuttututti", t->name, t->version, t->hash, t->description, t->parameters, t->body,
-						      p.data, (uint32_t)t->inferred, t->profile, t->profile_text, (uint32_t)t->state, t->why, t->uid,
-						      t->session, t->user_id, t->created_ms);
+	if (p.failed) {
+		jbuf_done(&p);
+		return err_set(err, ERR_HOST, ENOMEM, "registry", "no memory");
+	}
+	sqlite3_stmt *stmt = store_prepare(s, err,
+					   "INSERT INTO tool (" COLUMNS ", current) VALUES (?1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+					   " (SELECT coalesce(max(kernel_denials), 0) FROM tool WHERE name = ?1), 1)",
+					   "tutttttuttututti", t->name, t->version, t->hash, t->description, t->parameters, t->body,
+					   p.data, (uint32_t)t->inferred, t->profile, t->profile_text, (uint32_t)t->state, t->why, t->uid,
+					   t->session, t->user_id, t->created_ms);
 	jbuf_done(&p);
 	return store_run(s, stmt, NULL, err);
 }
