@@ -16,7 +16,6 @@
 /* Names that are compared for "did you mean". */
 #define NEAREST_NAMES_MAX 1000
 
-
 /* What a body without a name is called in policies. */
 static bool is_run(const char *name)
 {

@@ -208,15 +208,6 @@ void method_tool_create(const struct request *rq)
 
 /* ---- after it ---- */
 
-static const char *const permission_names[] = { "filesystem", "network", "subprocess", "write" };
-
-static bool permission_at(const struct permissions *p, size_t i)
-{
-	const bool all[] = { p->filesystem, p->network, p->subprocess, p->write };
-
-	return all[i];
-}
-
 /* What the author should hear: needs that are not declared, declared ones that the profile or the tier does not give. */
 static void warnings_print(const struct creation *cr, const struct look *look, const struct permissions *effective, struct jbuf *b)
 {
@@ -224,13 +215,13 @@ static void warnings_print(const struct creation *cr, const struct look *look, c
 	const char *sep = "";
 	char text[400];
 
-	for (size_t i = 0; i < ARRAY_LEN(permission_names); i++) {
-		const char *name = permission_names[i];
+	for (enum permission i = 0; i < PERMISSION_COUNT; i++) {
+		const char *name = permission_name(i);
 
-		if (look->needs_known && permission_at(&look->needs, i) && !permission_at(declared, i))
+		if (look->needs_known && permission_of(&look->needs, i) && !permission_of(declared, i))
 			snprintf(text, sizeof(text), "the body seems to need %s (%s), which %s: a call that tries it is denied", name,
 				 look->reasons[i], cr->tool->inferred ? "its profile does not give" : "is not declared");
-		else if (permission_at(declared, i) && !permission_at(effective, i))
+		else if (permission_of(declared, i) && !permission_of(effective, i))
 			snprintf(text, sizeof(text), "profile %s gives a %s no %s", cr->tool->profile, tool_state_name(cr->tool->state), name);
 		else
 			continue;
