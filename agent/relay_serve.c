@@ -112,6 +112,7 @@ static void decide(struct evhttp_request *rq, const char *params, size_t len)
 	if (r == -EINVAL) {
 		refuse(rq, 409, "Conflict", err.detail);
 	} else if (r < 0 || !state) {
+		g.count--; /* it was not used: the same message may come again when the daemon is there */
 		refuse(rq, 503, "Service Unavailable", r < 0 ? err.detail : "the daemon answers something else");
 	} else {
 		relay_say("an answer was taken: %s", state);
