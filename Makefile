@@ -83,7 +83,7 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	call_log core_filter log log_line metrics metrics_print prom status_report \
 	audit audit_about audit_client audit_fill audit_line audit_log audit_scan audit_seal audit_take drop \
 	session session_call methods_session approvals approvals_decide approvals_wait methods_approval gate gate_memory \
-	reviewed keeper_mounts keeper_store store store_approval store_core store_files store_tool tool \
+	reviewed keeper_mounts keeper_store store store_approval store_core store_files store_tool tool digest \
 	decimal glob methods_policy policy policy_args policy_cases policy_keys policy_lint policy_match policy_path methods_why why \
 	methods_tool_state missing narrow narrow_tool tool_watch \
 	audit_look methods_audit \

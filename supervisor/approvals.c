@@ -1,36 +1,18 @@
 #include "supervisor/approvals.h"
 
+#include "supervisor/digest.h"
 #include "supervisor/audit_client.h"
 #include "supervisor/events.h"
 #include "supervisor/metrics.h"
 #include "supervisor/session.h"
 
-#include <sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-int64_t approvals_now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
-static void hash_part(SHA2_CTX *sha, const void *bytes, size_t len)
-{
-	uint64_t n = len;
-
-	SHA256Update(sha, (const uint8_t *)&n, sizeof(n));
-	SHA256Update(sha, bytes, len);
-}
 
 void approval_binding(const char *tool_hash, const struct permissions *effective, const char *profile_digest, const char *args, size_t args_len,
 		      uid_t uid, char ret[TOOL_HASH_MAX])
 {
-	uint8_t digest[SHA256_DIGEST_LENGTH];
 	uint32_t whom = uid;
 	struct jbuf p;
 	SHA2_CTX sha;
@@ -38,16 +20,13 @@ void approval_binding(const char *tool_hash, const struct permissions *effective
 	jbuf_init(&p, 256);
 	permissions_print(effective, &p);
 	SHA256Init(&sha);
-	hash_part(&sha, tool_hash, strlen(tool_hash));
-	hash_part(&sha, p.data ?: "", p.len);
-	hash_part(&sha, profile_digest, strlen(profile_digest));
-	hash_part(&sha, args, args_len);
-	hash_part(&sha, &whom, sizeof(whom));
-	SHA256Final(digest, &sha);
+	digest_part(&sha, tool_hash, strlen(tool_hash));
+	digest_part(&sha, p.data ?: "", p.len);
+	digest_part(&sha, profile_digest, strlen(profile_digest));
+	digest_part(&sha, args, args_len);
+	digest_part(&sha, &whom, sizeof(whom));
+	digest_end(&sha, ret);
 	jbuf_done(&p);
-	size_t n = (size_t)snprintf(ret, TOOL_HASH_MAX, "sha256:");
-	for (size_t i = 0; i < sizeof(digest); i++)
-		snprintf(ret + n + 2 * i, 3, "%02x", digest[i]);
 }
 
 void approvals_tell(struct core *core, const char *id, const char *tool, uid_t uid, const char *state)
@@ -89,7 +68,7 @@ static int deny_private(struct gate *g)
 
 static int use(const struct gate_ask *ask, struct store *store, const char *tool_hash, const char *binding, struct gate *g, struct err *err)
 {
-	int r = store_approval_take(store, binding, ask->uid, approvals_now_ms(), g->approval, err);
+	int r = store_approval_take(store, binding, ask->uid, wall_now_ms(), g->approval, err);
 
 	if (r < 0)
 		return r;
@@ -110,7 +89,7 @@ static bool was_denied(const struct gate_ask *ask, struct store *store, const ch
 
 	if (store_approval_last(store, binding, ask->uid, &last, &ignored) < 0)
 		return false;
-	stands = last->state == APPROVAL_DENIED && approvals_now_ms() < last->decided_ms + ask->core->boot->config.approval_ms;
+	stands = last->state == APPROVAL_DENIED && wall_now_ms() < last->decided_ms + ask->core->boot->config.approval_ms;
 	if (stands) {
 		err_set(&g->why, ERR_POLICY, EACCES, "", "a person denied it%s%.250s", last->reason && last->reason[0] ? ": " : "", last->reason ?: "");
 		err_hint(&g->why, "do not send the same again; do what was asked for in another way, or tell the user");
@@ -183,7 +162,7 @@ static int64_t expiry_of(struct store *store, const char *id)
 static int put(const struct gate_ask *ask, struct store *store, const char *tool_hash, const char *binding, struct gate *g, struct err *err)
 {
 	const struct config *config = &ask->core->boot->config;
-	struct approval a = { .uid = ask->uid, .created_ms = approvals_now_ms() };
+	struct approval a = { .uid = ask->uid, .created_ms = wall_now_ms() };
 	_cleanup_free_ char *shown = what_runs(ask);
 	int r;
 

@@ -3,6 +3,7 @@
 #ifndef BRIG_SUPERVISOR_APPROVALS_H
 #define BRIG_SUPERVISOR_APPROVALS_H
 
+#include "supervisor/wall_clock.h"
 #include "supervisor/call.h"
 #include "supervisor/gate.h"
 
@@ -49,6 +50,5 @@ void approvals_tell(struct core *core, const char *id, const char *tool, uid_t u
 /* Core's end. */
 void approvals_close(struct core *core);
 
-int64_t approvals_now_ms(void); /* since 1970 */
 
 #endif

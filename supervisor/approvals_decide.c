@@ -78,7 +78,7 @@ static int record(struct core *core, const struct approval *a, const struct deci
 
 static int decide(struct core *core, struct store *store, const struct approval *a, const struct decision_word *d, struct err *err)
 {
-	int64_t now = approvals_now_ms();
+	int64_t now = wall_now_ms();
 	enum approval_state state;
 	char what[64];
 	int r;

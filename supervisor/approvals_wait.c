@@ -40,7 +40,7 @@ static int tell_late(const struct approval *a, void *arg)
 
 static unsigned sweep(struct core *core, struct store *store)
 {
-	struct late late = { .core = core, .now_ms = approvals_now_ms() };
+	struct late late = { .core = core, .now_ms = wall_now_ms() };
 	struct err ignored;
 
 	(void)store_approval_each(store, APPROVAL_PENDING, tell_late, &late, &ignored);
@@ -138,7 +138,7 @@ static void look(struct call *c, struct store *store)
 	if (r < 0 && r != -ENOENT)
 		return; /* a store that is locked now is not later */
 	enum approval_state state = r < 0 ? APPROVAL_VOID : a->state;
-	if (state == APPROVAL_PENDING && a->expires_ms <= approvals_now_ms())
+	if (state == APPROVAL_PENDING && a->expires_ms <= wall_now_ms())
 		state = APPROVAL_EXPIRED;
 	switch (state) {
 	case APPROVAL_PENDING:

@@ -2,6 +2,7 @@
 #include "supervisor/audit_client.h"
 #include "supervisor/core_state.h"
 
+#include "supervisor/digest.h"
 #include "supervisor/keeper_client.h"
 #include "supervisor/load.h"
 #include "supervisor/log.h"
@@ -11,7 +12,6 @@
 #include "supervisor/profile_impl.h"
 #include "supervisor/server.h"
 
-#include <sha2.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -67,22 +67,16 @@ static void note(struct core *core, const char *text)
 void core_note_policy(struct core *core)
 {
 	const struct profile_store *texts = core->boot->policy;
-	uint8_t digest[SHA256_DIGEST_LENGTH];
-	char hash[sizeof("sha256:") + 2 * sizeof(digest)] = "sha256:", names[AUDIT_TEXT_MAX] = "";
+	char hash[DIGEST_MAX], names[AUDIT_TEXT_MAX] = "";
 	SHA2_CTX sha;
 
 	SHA256Init(&sha);
 	for (size_t i = 0, used = 0; texts && i < texts->count; i++) {
-		uint64_t len = texts->files[i].len;
-
-		SHA256Update(&sha, (const uint8_t *)&len, sizeof(len));
-		SHA256Update(&sha, (const uint8_t *)texts->files[i].text, len);
+		digest_part(&sha, texts->files[i].text, texts->files[i].len);
 		if (used < sizeof(names))
 			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? " " : "", texts->files[i].name);
 	}
-	SHA256Final(digest, &sha);
-	for (size_t i = 0; i < sizeof(digest); i++)
-		snprintf(hash + 7 + 2 * i, 3, "%02x", digest[i]);
+	digest_end(&sha, hash);
 	(void)audit_note_about(core, AUDIT_POLICY, getuid(), getpid(), &(struct audit_about){ .hash = hash, .text = names });
 }
 

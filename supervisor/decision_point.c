@@ -166,15 +166,6 @@ static void on_word(const struct courier_word *word, void *arg)
 
 /* ---- the question ---- */
 
-static void member(struct jbuf *b, const char *key, const char *text)
-{
-	jbuf_printf(b, ",\"%s\":", key);
-	if (text && text[0])
-		jbuf_cstring(b, text);
-	else
-		jbuf_text(b, "null");
-}
-
 static void print(const struct call *c, struct jbuf *b)
 {
 	const struct gate *g = c->gate;
@@ -186,11 +177,11 @@ static void print(const struct call *c, struct jbuf *b)
 	ask_of(c, &ask);
 	jbuf_text(b, "{\"input\":{\"tool\":");
 	jbuf_cstring(b, g->name);
-	member(b, "hash", hash);
-	member(b, "state", g->tool ? tool_state_name(g->tool->state) : NULL);
+	jbuf_member(b, "hash", hash);
+	jbuf_member(b, "state", g->tool ? tool_state_name(g->tool->state) : NULL);
 	jbuf_printf(b, ",\"reviewed\":%s,\"permissions\":", g->tool && g->tool->reviewed ? "true" : "false");
 	permissions_print(&g->effective, b);
-	member(b, "profile", profile_name(g->profile));
+	jbuf_member(b, "profile", profile_name(g->profile));
 	jbuf_text(b, ",\"args\":");
 	jbuf_raw(b, ask.args, ask.args_len);
 	if (ask.body) {
@@ -198,14 +189,14 @@ static void print(const struct call *c, struct jbuf *b)
 		jbuf_string(b, ask.body, ask.body_len);
 	}
 	jbuf_printf(b, ",\"uid\":%u,\"trust_level\":\"%s\"", c->uid, trust_name(gate_trust(c->core, c->authority, c->uid)));
-	member(b, "session", s ? s->id : NULL);
-	member(b, "user_id", s ? s->user_id : NULL);
-	member(b, "task", s ? s->task : NULL);
+	jbuf_member(b, "session", s ? s->id : NULL);
+	jbuf_member(b, "user_id", s ? s->user_id : NULL);
+	jbuf_member(b, "task", s ? s->task : NULL);
 	jbuf_text(b, ",\"labels\":");
 	jbuf_text(b, s && s->labels && s->labels[0] ? s->labels : "{}");
-	member(b, "call_id", c->id);
-	member(b, "rule", g->verdict.rule);
-	member(b, "approval", g->approval);
+	jbuf_member(b, "call_id", c->id);
+	jbuf_member(b, "rule", g->verdict.rule);
+	jbuf_member(b, "approval", g->approval);
 	jbuf_text(b, "}}");
 }
 

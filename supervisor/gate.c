@@ -1,6 +1,7 @@
 #include "supervisor/gate.h"
 
 #include "supervisor/approvals.h"
+#include "supervisor/digest.h"
 #include "supervisor/gate_memory.h"
 #include "supervisor/metrics.h"
 #include "supervisor/narrow.h"
@@ -9,7 +10,6 @@
 #include "supervisor/schema.h"
 #include "supervisor/session.h"
 
-#include <sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,7 +152,7 @@ static void ask_policy(const struct gate_ask *ask, const char *name, const char 
 		.uid = ask->uid,
 		.trust = gate_trust(ask->core, ask->authority, ask->uid),
 		.workspace = ask->core->boot->config.workspace[0] ? PROFILE_WORKSPACE : NULL,
-		.now_ms = approvals_now_ms(),
+		.now_ms = wall_now_ms(),
 		.rate = rate_of,
 		.rate_arg = &rate,
 	};
@@ -256,15 +256,11 @@ int gate_call(const struct gate_ask *ask, struct gate **ret, struct err *err)
 
 void gate_body_hash(const char *body, size_t len, char ret[TOOL_HASH_MAX])
 {
-	uint8_t digest[SHA256_DIGEST_LENGTH];
 	SHA2_CTX sha;
 
 	SHA256Init(&sha);
 	SHA256Update(&sha, (const uint8_t *)body, len);
-	SHA256Final(digest, &sha);
-	size_t n = (size_t)snprintf(ret, TOOL_HASH_MAX, "sha256:");
-	for (size_t i = 0; i < sizeof(digest); i++)
-		snprintf(ret + n + 2 * i, 3, "%02x", digest[i]);
+	digest_end(&sha, ret);
 }
 
 int gate_run(const struct gate_ask *ask, struct gate **ret, struct err *err)

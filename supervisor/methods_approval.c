@@ -23,35 +23,26 @@ static void refuse(const struct request *rq, int r, const struct err *err)
 	request_refuse(rq, r == -EPERM ? RPC_AUTHORITY : r == -ESTALE ? RPC_STALE : r == -ENOENT || r == -EINVAL ? RPC_PARAMS : RPC_INTERNAL, err);
 }
 
-static void member(struct jbuf *b, const char *key, const char *text)
-{
-	jbuf_printf(b, ",\"%s\":", key);
-	if (text && text[0])
-		jbuf_cstring(b, text);
-	else
-		jbuf_text(b, "null");
-}
-
 static void print_approval(const struct approval *a, size_t args_max, struct jbuf *b)
 {
-	int64_t now = approvals_now_ms();
+	int64_t now = wall_now_ms();
 	size_t args_len = strlen(a->args);
 	bool late = a->expires_ms <= now;
 	enum approval_state state = late && (a->state == APPROVAL_PENDING || a->state == APPROVAL_APPROVED) ? APPROVAL_EXPIRED : a->state;
 
 	jbuf_printf(b, "{\"id\":\"%s\",\"state\":\"%s\",\"tool\":", a->id, approval_state_name(state));
 	jbuf_cstring(b, a->tool);
-	member(b, "hash", a->tool_hash);
-	member(b, "profile_digest", a->profile_digest);
+	jbuf_member(b, "hash", a->tool_hash);
+	jbuf_member(b, "profile_digest", a->profile_digest);
 	jbuf_printf(b, ",\"uid\":%u", a->uid);
-	member(b, "session", a->session);
-	member(b, "rule", a->rule);
-	member(b, "reason", a->reason);
+	jbuf_member(b, "session", a->session);
+	jbuf_member(b, "rule", a->rule);
+	jbuf_member(b, "reason", a->reason);
 	jbuf_printf(b, ",\"uses\":%u,\"created_ms\":%lld,\"age_ms\":%lld,\"expires_ms\":%lld,\"expires_in_ms\":%lld", a->uses, (long long)a->created_ms,
 		    (long long)(now - a->created_ms), (long long)a->expires_ms, (long long)(late ? 0 : a->expires_ms - now));
 	if (a->decided_ms > 0) {
 		jbuf_printf(b, ",\"decided_ms\":%lld,\"decided_uid\":%u", (long long)a->decided_ms, a->decided_uid);
-		member(b, "decided_by", a->decided_by);
+		jbuf_member(b, "decided_by", a->decided_by);
 	}
 	jbuf_printf(b, ",\"args_bytes\":%zu", args_len);
 	if (args_len <= args_max) {
@@ -179,10 +170,10 @@ static void print_tool(struct store *store, const struct approval *a, struct jbu
 
 	if (store_tool_by_hash(store, a->tool_hash, &t, &ignored) < 0)
 		return;
-	member(b, "description", t->description);
-	member(b, "body", t->body);
-	member(b, "parameters", t->parameters);
-	member(b, "profile", t->profile);
+	jbuf_member(b, "description", t->description);
+	jbuf_member(b, "body", t->body);
+	jbuf_member(b, "parameters", t->parameters);
+	jbuf_member(b, "profile", t->profile);
 	jbuf_printf(b, ",\"tool_state\":\"%s\",\"version\":%u,\"created_by\":%u,\"permissions\":", tool_state_name(t->state), t->version, t->uid);
 	permissions_print(&t->declared, b);
 	tool_free(t);

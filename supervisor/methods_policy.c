@@ -4,10 +4,11 @@
 #include "supervisor/policy_impl.h"
 #include "supervisor/request.h"
 
+#include "supervisor/wall_clock.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define TEXTS_MAX 16u
 #define WARNINGS_MAX 200u
@@ -149,14 +150,6 @@ static void method_check(const struct request *rq)
 	sent_done(&s);
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 /* Of the texts, the cases, or this supervisor, the first that has one. -EINVAL, and *ret_cases says whether it is the cases' own. */
 static int test_policy(const struct request *rq, const struct sent *s, const struct policy_text *cases, struct policy **ret, bool *ret_cases, struct err *err)
 {
@@ -186,7 +179,7 @@ static void test_answer(const struct request *rq, const struct sent *s, const st
 	jbuf_text(&b, "{");
 	int r = test_policy(rq, s, cases, &p, &of_cases, &err);
 	if (r == 0) {
-		r = policy_cases_run(p, cases, now_ms(), &b, &err);
+		r = policy_cases_run(p, cases, wall_now_ms(), &b, &err);
 		of_cases = true;
 	}
 	if (r == 0) {

@@ -122,6 +122,18 @@ int store_number(struct store *s, sqlite3_stmt *stmt, int64_t *ret, struct err *
 	return r;
 }
 
+int store_rows(struct store *s, sqlite3_stmt *stmt, int (*take)(sqlite3_stmt *stmt, void *arg, struct err *err), void *arg, struct err *err)
+{
+	int rc = SQLITE_DONE, r = stmt ? 0 : -EIO;
+
+	while (r == 0 && (rc = sqlite3_step(stmt)) == SQLITE_ROW)
+		r = take(stmt, arg, err);
+	if (r == 0 && rc != SQLITE_DONE)
+		r = store_failed(s, rc, "read the registry", err);
+	sqlite3_finalize(stmt);
+	return r;
+}
+
 static int exec(struct store *s, const char *sql, const char *what, struct err *err)
 {
 	int rc = sqlite3_exec(s->db, sql, NULL, NULL, NULL);

@@ -63,16 +63,18 @@ static int row_take(sqlite3_stmt *stmt, struct approval **ret, struct err *err)
 	return 0;
 }
 
+static int take_one(sqlite3_stmt *stmt, void *arg, struct err *err)
+{
+	int r = row_take(stmt, arg, err);
+
+	return r < 0 ? r : 1;
+}
+
 static int one(struct store *s, sqlite3_stmt *stmt, struct approval **ret, struct err *err)
 {
-	int rc, r;
+	int r = store_rows(s, stmt, take_one, ret, err);
 
-	if (!stmt)
-		return -EIO;
-	rc = sqlite3_step(stmt);
-	r = rc == SQLITE_ROW ? row_take(stmt, ret, err) : rc == SQLITE_DONE ? -ENOENT : store_failed(s, rc, "read the registry", err);
-	sqlite3_finalize(stmt);
-	return r;
+	return r == 1 ? 0 : r == 0 ? -ENOENT : r;
 }
 
 int store_approval_get(struct store *s, const char *id, struct approval **ret, struct err *err)
@@ -89,25 +91,29 @@ int store_approval_last(struct store *s, const char *binding, uint32_t uid, stru
 		   ret, err);
 }
 
+struct visit {
+	int (*fn)(const struct approval *a, void *arg);
+	void *arg;
+};
+
+static int take_visit(sqlite3_stmt *stmt, void *arg, struct err *err)
+{
+	const struct visit *v = arg;
+	struct approval *t;
+	int r = row_take(stmt, &t, err);
+
+	if (r < 0)
+		return r;
+	int over = v->fn(t, v->arg);
+	approval_free(t);
+	return over ? 1 : 0;
+}
+
 static int each(struct store *s, sqlite3_stmt *stmt, int (*fn)(const struct approval *a, void *arg), void *arg, struct err *err)
 {
-	int rc = SQLITE_DONE, r = stmt ? 0 : -EIO;
+	int r = store_rows(s, stmt, take_visit, &(struct visit){ fn, arg }, err);
 
-	while (r == 0 && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
-		struct approval *a;
-
-		r = row_take(stmt, &a, err);
-		if (r < 0)
-			break;
-		int over = fn(a, arg);
-		approval_free(a);
-		if (over)
-			break;
-	}
-	if (r == 0 && rc != SQLITE_DONE && rc != SQLITE_ROW)
-		r = store_failed(s, rc, "read the registry", err);
-	sqlite3_finalize(stmt);
-	return r;
+	return r < 0 ? r : 0;
 }
 
 /* Two statements: with one for both SQLite would look at all that were ever asked, arguments too, to find the few that are open. */

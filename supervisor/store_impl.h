@@ -21,6 +21,10 @@ int store_run(struct store *s, sqlite3_stmt *stmt, int *ret_changes, struct err 
 /* One number of one row. -ENOENT: no row. */
 int store_number(struct store *s, sqlite3_stmt *stmt, int64_t *ret, struct err *err);
 
+/* Each row of a prepared statement, which is finished. take: 0 goes on, 1 ends it, -errno fails. Returns the last of these, 0 after
+ * the last row, or the store's failure. NULL stmt: as for store_run(). */
+int store_rows(struct store *s, sqlite3_stmt *stmt, int (*take)(sqlite3_stmt *stmt, void *arg, struct err *err), void *arg, struct err *err);
+
 /* Around several statements. IMMEDIATE: it writes. End: commits where r is 0, else rolls back; returns r or the failure to commit. */
 int store_begin(struct store *s, struct err *err);
 int store_end(struct store *s, int r, struct err *err);

@@ -3,11 +3,12 @@
 
 #include "supervisor/wire/json.h"
 
+#include "supervisor/wall_clock.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define COLUMNS_WITH(body)                                                                                                                \
 	"name, version, hash, description, parameters, " body ", permissions, inferred, profile, profile_text, state, why, uid, session, user_id," \
@@ -15,14 +16,6 @@
 #define COLUMNS COLUMNS_WITH("body")
 /* Of many at once: bodies are a megabyte each, and who asks for a list wants none. */
 #define COLUMNS_OF_EACH COLUMNS_WITH("''")
-
-static int64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 static int bad_row(const char *what, struct err *err)
 {
@@ -84,16 +77,18 @@ static int row_take(sqlite3_stmt *stmt, bool whole, struct tool **ret, struct er
 	return 0;
 }
 
+static int take_one(sqlite3_stmt *stmt, void *arg, struct err *err)
+{
+	int r = row_take(stmt, true, arg, err);
+
+	return r < 0 ? r : 1;
+}
+
 static int one(struct store *s, sqlite3_stmt *stmt, struct tool **ret, struct err *err)
 {
-	int rc, r;
+	int r = store_rows(s, stmt, take_one, ret, err);
 
-	if (!stmt)
-		return -EIO;
-	rc = sqlite3_step(stmt);
-	r = rc == SQLITE_ROW ? row_take(stmt, true, ret, err) : rc == SQLITE_DONE ? -ENOENT : store_failed(s, rc, "read the registry", err);
-	sqlite3_finalize(stmt);
-	return r;
+	return r == 1 ? 0 : r == 0 ? -ENOENT : r;
 }
 
 int store_tool_get(struct store *s, const char *name, struct tool **ret, struct err *err)
@@ -106,25 +101,29 @@ int store_tool_by_hash(struct store *s, const char *hash, struct tool **ret, str
 	return one(s, store_prepare(s, err, "SELECT " COLUMNS " FROM tool WHERE hash = ? ORDER BY id DESC LIMIT 1", "t", hash), ret, err);
 }
 
+struct visit {
+	int (*fn)(const struct tool *tool, void *arg);
+	void *arg;
+};
+
+static int take_visit(sqlite3_stmt *stmt, void *arg, struct err *err)
+{
+	const struct visit *v = arg;
+	struct tool *t;
+	int r = row_take(stmt, false, &t, err);
+
+	if (r < 0)
+		return r;
+	int over = v->fn(t, v->arg);
+	tool_free(t);
+	return over ? 1 : 0;
+}
+
 static int each(struct store *s, sqlite3_stmt *stmt, int (*fn)(const struct tool *tool, void *arg), void *arg, struct err *err)
 {
-	int rc = SQLITE_DONE, r = stmt ? 0 : -EIO;
+	int r = store_rows(s, stmt, take_visit, &(struct visit){ fn, arg }, err);
 
-	while (r == 0 && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
-		struct tool *t;
-
-		r = row_take(stmt, false, &t, err);
-		if (r < 0)
-			break;
-		int over = fn(t, arg);
-		tool_free(t);
-		if (over)
-			break;
-	}
-	if (r == 0 && rc != SQLITE_DONE && rc != SQLITE_ROW)
-		r = store_failed(s, rc, "read the registry", err);
-	sqlite3_finalize(stmt);
-	return r;
+	return r < 0 ? r : 0;
 }
 
 int store_tool_each(struct store *s, bool all, int (*fn)(const struct tool *tool, void *arg), void *arg, struct err *err)
@@ -215,7 +214,7 @@ int store_tool_add(struct store *s, struct tool *t, bool replace, unsigned limit
 	if (r < 0)
 		return r;
 	tool_hash(t, t->hash);
-	t->created_ms = now_ms();
+	t->created_ms = wall_now_ms();
 	r = add_check(s, t, replace, limit, err);
 	if (r == 0)
 		r = store_run(s, store_prepare(s, err, "UPDATE tool SET current = 0 WHERE name = ? AND current = 1", "t", t->name), NULL, err);

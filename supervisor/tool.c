@@ -1,11 +1,11 @@
 #include "supervisor/tool.h"
 
+#include "supervisor/digest.h"
 #include "supervisor/nearest.h"
 #include "supervisor/wire/json.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,19 +94,13 @@ int tool_name_check(const char *name, size_t len, struct err *err)
 
 /* ---- the hash ---- */
 
-/* With its length in front, so that no two different tools are the same bytes. */
 static void hash_part(SHA2_CTX *sha, const char *text)
 {
-	uint64_t len = text ? strlen(text) : UINT64_MAX;
-
-	SHA256Update(sha, (const uint8_t *)&len, sizeof(len));
-	if (text)
-		SHA256Update(sha, (const uint8_t *)text, (size_t)len);
+	digest_part(sha, text, text ? strlen(text) : 0);
 }
 
 void tool_hash(const struct tool *t, char ret[TOOL_HASH_MAX])
 {
-	uint8_t digest[SHA256_DIGEST_LENGTH];
 	struct jbuf p;
 	SHA2_CTX sha;
 
@@ -120,11 +114,8 @@ void tool_hash(const struct tool *t, char ret[TOOL_HASH_MAX])
 	hash_part(&sha, p.data);
 	hash_part(&sha, t->profile);
 	hash_part(&sha, t->profile_text);
-	SHA256Final(digest, &sha);
+	digest_end(&sha, ret);
 	jbuf_done(&p);
-	size_t n = (size_t)snprintf(ret, TOOL_HASH_MAX, "sha256:");
-	for (size_t i = 0; i < sizeof(digest); i++)
-		snprintf(ret + n + 2 * i, 3, "%02x", digest[i]);
 }
 
 /* ---- permissions ---- */

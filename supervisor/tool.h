@@ -4,6 +4,7 @@
 
 #include "jail/base/err.h"
 #include "jail/spec.h"
+#include "supervisor/digest.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,8 +12,7 @@
 
 /* [A-Za-z_][A-Za-z0-9_]{0,63}: fits every model API's rule for names, and none of it means anything to a glob or a path. */
 #define TOOL_NAME_MAX 65
-/* "sha256:" and 64 hex digits, and the NUL. */
-#define TOOL_HASH_MAX 72
+#define TOOL_HASH_MAX DIGEST_MAX
 /* What a model reads of every tool at every turn. Bytes. */
 #define TOOL_DESCRIPTION_MAX 4096u
 #define TOOL_SCHEMA_MAX (64u << 10)

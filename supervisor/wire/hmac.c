@@ -2,7 +2,6 @@
 
 #include <sha2.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 static void key_settle(const void *key, size_t len, uint8_t ret[SHA256_BLOCK_LENGTH])
@@ -41,10 +40,8 @@ void hmac_sha256(const void *key, size_t key_len, const struct hmac_part *parts,
 	SHA256Final(digest, &sha);
 	begin(&sha, settled, 0x5c);
 	SHA256Update(&sha, digest, sizeof(digest));
-	SHA256Final(digest, &sha);
+	(void)SHA256End(&sha, ret);
 	explicit_bzero(settled, sizeof(settled));
-	for (size_t i = 0; i < sizeof(digest); i++)
-		snprintf(ret + 2 * i, 3, "%02x", digest[i]);
 }
 
 bool hmac_equal(const char a[HMAC_HEX + 1], const char b[HMAC_HEX + 1])

@@ -149,3 +149,12 @@ void jbuf_cstring(struct jbuf *b, const char *text)
 {
 	jbuf_string(b, text, strlen(text));
 }
+
+void jbuf_member(struct jbuf *b, const char *key, const char *text)
+{
+	jbuf_printf(b, ",\"%s\":", key);
+	if (text && text[0])
+		jbuf_cstring(b, text);
+	else
+		jbuf_text(b, "null");
+}

@@ -66,6 +66,8 @@ void jbuf_raw(struct jbuf *b, const char *bytes, size_t len);
 void jbuf_text(struct jbuf *b, const char *text);                 /* raw C string */
 void jbuf_string(struct jbuf *b, const char *bytes, size_t len);  /* quoted, escaped; invalid UTF-8 becomes U+FFFD, one for each maximal bad part */
 void jbuf_cstring(struct jbuf *b, const char *text);              /* the same of a C string */
+/* ,"key":"text" of a key that needs no escapes; null where the text is NULL or empty. */
+void jbuf_member(struct jbuf *b, const char *key, const char *text);
 void jbuf_printf(struct jbuf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif
