@@ -1,6 +1,6 @@
 # Brig. `make help` lists the targets; `make demo` and `make test` need nothing before them.
 #
-# One file, no recursion into directories. Where a target calls $(MAKE) again it is for
+# Two files (the other lists the sources of each program), no recursion into directories. Where a target calls $(MAKE) again it is for
 # order (packages before compiling) or for a second build with other flags in its own B.
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
@@ -43,92 +43,29 @@ LHARD := -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed
 ALLC = -std=gnu17 -D_GNU_SOURCE -I. $(WARN) $(HARD) $(FORT) $(SAN) $(FUZZC) $(DEFS) $(CFLAGS) -MMD -MP
 ALLL = $(LHARD) $(SAN) $(LDFLAGS)
 
-# ---- what each program is made of ------------------------------------------------
-# The link list of a binary is its attack surface: `make check-link` proves what must
-# not be in it. Each program is its main file, its own objects, and these libraries.
-BRIG_MAIN := agent/main.c
-BRIGD_MAIN := supervisor/main.c
-RELAY_MAIN := agent/relay_main.c
-ZYGOTE_MAIN := jail/zygote_main.c
-COURIER_MAIN := supervisor/courier_main.c
-
-# Nothing is linked for lying in a directory: who adds a file says here which program it belongs to.
-BASE_SRC := $(addprefix jail/base/,$(addsuffix .c, \
-	err fd names))
-WIRE_SRC := $(addprefix supervisor/wire/,$(addsuffix .c, \
-	chain hmac jbuf json json_find json_string record tape utf8))
-AGENT_SRC := $(addprefix agent/,$(addsuffix .c, \
-	audit_source audit_verify cmd_audit cmd_audit_tail \
-	args cmd_approvals cmd_relay cmd_call \
-	call cmd_admin cmd_cancel cmd_doctor cmd_list cmd_metrics cmd_profile cmd_run cmd_status connect file nearest options private question \
-	cmd_policy cmd_why \
-	cmd_session doctor_processes follow \
-	cmd_tool cmd_tool_state tool_folder tool_make \
-	rpc show stop table text))
-# brig-relay: HTTP, and of brig what asks a daemon.
-RELAY_SRC := $(RELAY_MAIN) $(addprefix agent/,$(addsuffix .c, \
-	relay relay_post relay_serve call connect file nearest options private rpc show stop text))
-# The keeper's, with privilege, come first; then what core parses and decides with.
-SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
-	keeper keeper_audit keeper_courier keeper_caps keeper_child keeper_core keeper_loop keeper_reload keeper_serve listener load load_pack load_policy notify cmdline dirs \
-	pidfd lane lane_ids zygote_image zygote_start \
-	cgroup cgroup_file cgroup_find cgroup_host cgroup_mount cgroup_scope cgroup_sweep cgroup_v1 cgroup_v2 cgroup_view \
-	profile profile_cache profile_check profile_check_lists profile_keys profile_merge \
-	profile_mounts profile_print profile_seccomp profile_spec profile_store profile_text profile_value syscall_args syscall_groups \
-	answer call call_read call_start capture client client_io fair stream \
-	config config_check config_keys config_parse config_print config_value nearest units \
-	courier_client decision_point \
-	core core_life core_reload core_seal \
-	request peers sched server drain methods_admin methods_call methods_profile methods_status doctor doctor_host jail pool pool_generation pool_refill pool_plan pool_stats \
-	call_log core_filter log log_line metrics metrics_print prom status_report \
-	audit audit_about audit_client audit_fill audit_line audit_log audit_scan audit_seal audit_take drop \
-	session session_call methods_session approvals approvals_decide approvals_wait methods_approval gate gate_memory \
-	reviewed keeper_mounts keeper_store store store_approval store_core store_files store_tool tool digest \
-	decimal glob methods_policy policy policy_args policy_cases policy_keys policy_lint policy_match policy_path methods_why why \
-	methods_tool_state missing narrow narrow_tool tool_watch \
-	audit_look methods_audit \
-	events methods_tool registry tool_answer tool_check tool_create tool_formats \
-	pattern pattern_ecma schema schema_check schema_children schema_keys schema_say schema_value schema_words \
-	jail_setup keeper_client methods receipt trial verdict zygote))
-# Speaks with the network, for core, where the configuration names somebody; core_seal.c is core's, too.
-COURIER_SRC := $(addprefix supervisor/,$(addsuffix .c, courier_http courier_seal core_seal))
-# What describes a jail and names its stages; of the jail's files the supervisor takes only these.
-SPEC_SRC := jail/spec.c jail/stage.c
-JAIL_SRC := $(addprefix jail/,$(addsuffix .c, \
-	enter init status verify \
-	layer_caps layer_fds layer_landlock layer_mount layer_names layer_net \
-	layer_privs layer_rlimit layer_seccomp layer_session layer_user \
-	python python_host python_start zygote_fork zygote_loop zygote_root))
-
-BRIG_SRC := $(BRIG_MAIN) $(AGENT_SRC) $(WIRE_SRC) $(BASE_SRC)
-BRIGD_SRC := $(BRIGD_MAIN) $(SUPERVISOR_SRC) $(WIRE_SRC) $(BASE_SRC) $(SPEC_SRC)
-# The zygote reports by zygote_fail() and die_at(): it has no use for struct err.
-ZYGOTE_SRC := $(ZYGOTE_MAIN) $(JAIL_SRC) $(SPEC_SRC) $(filter-out %/err.c,$(BASE_SRC))
-COURIER_ALL := $(COURIER_MAIN) $(COURIER_SRC) jail/base/fd.c
-STRAY := $(filter-out $(BRIG_SRC) $(RELAY_SRC) $(COURIER_ALL) $(BRIGD_SRC) $(ZYGOTE_SRC),$(wildcard agent/*.c jail/*.c jail/base/*.c supervisor/*.c supervisor/wire/*.c))
-$(if $(STRAY),$(error in no program's list above: $(STRAY)))
-
-BRIG_PKG := libmd
-RELAY_PKG := libmd libevent_core libevent_extra libcurl
-BRIGD_PKG := libcjson libseccomp libcap libevent_core libmd sqlite3 libpcre2-8
-ZYGOTE_PKG := python3-embed libcap libnl-route-3.0 libnl-3.0
-COURIER_PKG := libcurl libseccomp
-TEST_PKG := cmocka $(sort $(BRIG_PKG) $(BRIGD_PKG) $(ZYGOTE_PKG))
+# ---- what each program is made of, and with what it is linked ---------------------
+include programs.mk
 
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
-PROGRAMS := $(B)/brig $(B)/brig-relay $(B)/brigd $(B)/brig-zygote $(B)/brig-courier
+PROGRAMS := $(B)/brig $(B)/brig-mcp $(B)/brig-agent $(B)/brig-console $(B)/brig-relay $(B)/brigd $(B)/brig-zygote $(B)/brig-courier
 PRELUDE_OBJ := $(B)/obj/prelude.o
 
 .PHONY: all
 all: $(PROGRAMS) ## build the programs into build/
 
 $(B)/brig: $(call obj,$(BRIG_SRC))
-$(B)/brig-relay: $(call obj,$(RELAY_SRC) $(WIRE_SRC) $(BASE_SRC))
+$(B)/brig-relay: $(call obj,$(RELAY_ALL) $(WIRE_SRC) $(BASE_SRC))
+$(B)/brig-mcp: $(call obj,$(MCP_ALL) $(WIRE_SRC) $(BASE_SRC))
+$(B)/brig-console: $(call obj,$(CONSOLE_ALL) $(WIRE_SRC) $(BASE_SRC))
+$(B)/brig-agent: $(call obj,$(LOOP_ALL) $(WIRE_SRC) $(BASE_SRC))
 $(B)/brigd: $(call obj,$(BRIGD_SRC))
 $(B)/brig-zygote: $(call obj,$(ZYGOTE_SRC)) $(PRELUDE_OBJ)
 $(B)/brig-courier: $(call obj,$(COURIER_ALL))
 $(B)/brig: LINK_PKG := $(BRIG_PKG)
 $(B)/brig-relay: LINK_PKG := $(RELAY_PKG)
+$(B)/brig-mcp: LINK_PKG := $(MCP_PKG)
+$(B)/brig-console: LINK_PKG := $(CONSOLE_PKG)
+$(B)/brig-agent: LINK_PKG := $(LOOP_PKG)
 $(B)/brigd: LINK_PKG := $(BRIGD_PKG)
 $(B)/brig-zygote: LINK_PKG := $(ZYGOTE_PKG)
 $(B)/brig-courier: LINK_PKG := $(COURIER_PKG)
@@ -150,7 +87,9 @@ $(B)/obj/jail/base/%.o: OBJ_PKG =
 $(B)/obj/supervisor/%.o: OBJ_PKG = libcjson libseccomp libcap libevent_core sqlite3 libpcre2-8
 $(B)/obj/supervisor/courier_main.o $(B)/obj/supervisor/courier_http.o: OBJ_PKG = libcurl
 $(B)/obj/agent/%.o: OBJ_PKG =
-$(B)/obj/agent/relay%.o: OBJ_PKG = libevent_core libevent_extra libcurl
+$(B)/obj/agent/link.o $(B)/obj/agent/http/%.o $(B)/obj/agent/mcp/%.o $(B)/obj/agent/console/%.o: OBJ_PKG = libevent_core
+$(B)/obj/agent/loop/%.o: OBJ_PKG = libevent_core libcurl
+$(B)/obj/agent/relay/%.o: OBJ_PKG = libevent_core libevent_extra libcurl
 # "@stdlib" of a profile is the library of the very Python that the zygote is linked with.
 $(B)/obj/supervisor/profile_mounts.o: DEFS = -DBRIG_PYTHON_VERSION='"$(shell $(PKG) --modversion python3-embed)"'
 $(B)/obj/tests/%.o: OBJ_PKG = $(TEST_PKG)
@@ -162,7 +101,7 @@ $(B)/obj/%.o: %.c
 # ---- tests -----------------------------------------------------------------------
 # Everything but the main files as archives, so that a unit test links just what it names.
 LIBS := $(addprefix $(B)/lib,agent.a supervisor.a wire.a jail.a base.a)
-$(B)/libagent.a: $(call obj,$(AGENT_SRC))
+$(B)/libagent.a: $(call obj,$(AGENT_SRC) $(LINK_SRC) $(HTTP_SRC) $(MCP_SRC) $(CONSOLE_SRC) $(LOOP_SRC))
 $(B)/libsupervisor.a: $(call obj,$(SUPERVISOR_SRC))
 $(B)/libwire.a: $(call obj,$(WIRE_SRC))
 $(B)/libjail.a: $(call obj,$(JAIL_SRC) $(SPEC_SRC)) $(PRELUDE_OBJ)

@@ -6,7 +6,6 @@
 #include "jail/base/version.h"
 
 int cmd_audit(const struct options *opt);
-int cmd_relay(const struct options *opt);
 int cmd_approvals(const struct options *opt);
 int cmd_approve(const struct options *opt);
 int cmd_deny(const struct options *opt);

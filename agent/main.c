@@ -1,6 +1,7 @@
 /* brig: the client's command line. It parses, runs one command and returns its exit status. */
 #include "agent/cmd.h"
 #include "agent/nearest.h"
+#include "agent/programs.h"
 #include "agent/show.h"
 #include "agent/text.h"
 #include "jail/base/names.h"
@@ -104,14 +105,6 @@ static const struct option approve_options[] = {
 	OPT_SOCKET,
 	{ 0 },
 };
-/* The program that it starts has the same, and checks them. */
-static const struct option relay_options[] = {
-	{ "--key", "FILE", "the key that signs both ways; yours alone to read", OPT(key) },
-	{ "--webhook", "URL", "where open questions are posted", OPT(webhook) },
-	{ "--listen", "HOST:PORT", "take signed answers there, on this host alone", OPT(listen) },
-	OPT_SOCKET,
-	{ 0 },
-};
 static const struct option deny_options[] = {
 	{ "--reason", "TEXT", "why, for the model that asked", OPT(reason) },
 	OPT_JSON,
@@ -205,9 +198,6 @@ static const struct verb verbs[] = {
 		"brig approve 4f0c2a --uses 3 --for 10m", 1, 1, cmd_approve },
 	{ "deny", "ID", "refuse what was asked for", deny_options, NULL, "Asked over admin.sock.",
 		"brig deny 4f0c2a --reason 'not on a weekday'", 1, 1, cmd_deny },
-	{ "relay", "", "carry approvals to a webhook, and signed answers back", relay_options, NULL,
-		"Runs until it is stopped. Asks over admin.sock, once a second.",
-		"brig relay --key /etc/brig/relay.key --webhook https://ops.example/brig \\\n      --listen 127.0.0.1:8099", 0, 0, cmd_relay },
 	{ "profile", "list | show NAME|FILE | check FILE", "look at profiles", profile_options,
 		" explain learn diff surface ", NULL, "brig profile show pure --effective", 1, 2, cmd_profile },
 	{ "policy", "check [FILE ...] | test CASES.json", "prove the rules of the gate", policy_options, NULL,
@@ -250,19 +240,17 @@ static const struct verb verbs[] = {
 	{ "version", "", "show the version", no_options, NULL, NULL, "brig version", 0, 0, cmd_version },
 };
 
-/* Part of the contract, not built yet: told apart from a typing error. */
-static const char *const later_verbs[] = {
-	"mcp",
-	"serve",
-	"console",
-	"agent",
-};
+#define VERBS_COUNT (ARRAY_LEN(verbs) + programs_count)
+static const struct verb *verb_at(size_t i)
+{
+	return i < ARRAY_LEN(verbs) ? &verbs[i] : &programs[i - ARRAY_LEN(verbs)].verb;
+}
 
 static const struct verb *verb_find(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-		if (strcmp(verbs[i].name, name) == 0)
-			return &verbs[i];
+	for (size_t i = 0; i < VERBS_COUNT; i++)
+		if (strcmp(verb_at(i)->name, name) == 0)
+			return verb_at(i);
 	return NULL;
 }
 
@@ -272,6 +260,7 @@ static const struct {
 } groups[] = {
 	{ "Run", " run call session list cancel " },
 	{ "Tools, and who decides", " tool approvals relay approve deny " },
+	{ "For agents", " mcp serve agent console " },
 	{ "Rules", " profile policy why " },
 	{ "Look and prove", " doctor audit status metrics " },
 	{ "Operate a daemon", " pool reload drain " },
@@ -301,9 +290,9 @@ static void verbs_show(FILE *out)
 		bool last = g + 1 == ARRAY_LEN(groups);
 
 		fprintf(out, "\n%s:\n", groups[g].title);
-		for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-			if (group_has(g, verbs[i].name) || (last && group_of_none(verbs[i].name)))
-				fprintf(out, "  %-10s %s\n", verbs[i].name, verbs[i].summary);
+		for (size_t i = 0; i < VERBS_COUNT; i++)
+			if (group_has(g, verb_at(i)->name) || (last && group_of_none(verb_at(i)->name)))
+				fprintf(out, "  %-10s %s\n", verb_at(i)->name, verb_at(i)->summary);
 	}
 	fputs("\n'brig VERB --help' says more. The manual is brig(1).\n", out);
 }
@@ -315,16 +304,8 @@ static int verb_refuse(const char *name)
 	char shown[64];
 
 	text_quote(shown, sizeof(shown), name);
-	for (size_t i = 0; i < ARRAY_LEN(later_verbs); i++) {
-		if (strcmp(later_verbs[i], name) != 0)
-			continue;
-		err_set(&err, ERR_CALLER, EINVAL, "command line", "%s is not in this version", shown);
-		err_hint(&err, "'brig help' lists what there is");
-		show_error(stderr, &err);
-		return EXIT_USAGE;
-	}
-	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-		nearest_try(&near, verbs[i].name);
+	for (size_t i = 0; i < VERBS_COUNT; i++)
+		nearest_try(&near, verb_at(i)->name);
 	err_set(&err, ERR_CALLER, EINVAL, "command line", "no such verb: %s", shown);
 	if (near.best)
 		err_hint(&err, "did you mean '%s'?", near.best);
@@ -388,7 +369,7 @@ static int verb_run(const struct verb *verb, int argc, char *const argv[])
 		options_help(verb, stdout);
 		return help_end();
 	}
-	return verb->run(&opt);
+	return verb->run ? verb->run(&opt) : program_become(verb, argc, argv);
 }
 
 /* A program started without descriptors 0, 1 or 2 would open its files there. The stand-ins answer every use with an

@@ -16,7 +16,8 @@
 
 /* Values of every verb; borrowed from argv. */
 struct options {
-	const char *webhook, *listen, *key; /* of brig-relay */
+	const char *webhook, *listen, *key; /* of the programs beside brig (programs.h) */
+	const char *model, *script;         /* agent */
 	const char *profile, *args, *socket, *session, *task, *head;
 	const char *kind, *tool, *uid, *call, *outcome, *decision, *since, *until, *lines; /* audit */
 	const char *format;
@@ -47,7 +48,7 @@ struct verb {
 	const char *details; /* paragraph of --help; may be NULL */
 	const char *example;
 	unsigned min_operands, max_operands;
-	int (*run)(const struct options *opt); /* returns the exit status */
+	int (*run)(const struct options *opt); /* returns the exit status; NULL: a program of its own (programs.h) */
 };
 
 /* Parses what follows the verb. 0, or -EINVAL with *err (class ERR_CALLER). ret->help stops further checks;

@@ -1,5 +1,5 @@
 /* In: POST /answer {"id", "approve", "reason"?, "uses"?, "for"?}, signed. On loopback: what is in front of it speaks TLS. */
-#include "agent/relay.h"
+#include "agent/relay/relay.h"
 
 #include "agent/text.h"
 #include "supervisor/wire/json.h"

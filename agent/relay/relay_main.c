@@ -1,6 +1,7 @@
 /* brig-relay: what 'brig relay' starts. */
-#include "agent/relay.h"
+#include "agent/relay/relay.h"
 
+#include "agent/programs.h"
 #include "agent/show.h"
 #include "agent/stop.h"
 #include "agent/text.h"
@@ -14,23 +15,6 @@
 /* Shorter ones can be guessed. */
 #define KEY_MIN 16u
 #define KEY_MAX 4096u
-
-#define OPT(field) offsetof(struct options, field)
-
-static int run(const struct options *opt);
-
-static const struct option options[] = {
-	{ "--webhook", "URL", "where open questions are posted", OPT(webhook) },
-	{ "--listen", "HOST:PORT", "take signed answers there, on this host alone", OPT(listen) },
-	{ "--key", "FILE", "the key that signs both ways; yours alone to read", OPT(key) },
-	{ "--socket", "PATH", "the admin.sock of that daemon and no other", OPT(socket) },
-	{ 0 },
-};
-
-static const struct verb verb = { "relay", "", "carry approvals to a webhook, and signed answers back", options, NULL,
-				  "The key has 16 to 4096 bytes. Without --webhook nothing is posted, without\n"
-				  "--listen no answers are taken. Runs until it is stopped.",
-				  "brig relay --key /etc/brig/relay.key --webhook https://ops.example/brig \\\n      --listen 127.0.0.1:8099", 0, 0, run };
 
 /* A line feed at its end is an editor's, and no part of it. */
 static int key_read(const char *path, struct bytes *ret, struct err *err)
@@ -112,17 +96,7 @@ static int run(const struct options *opt)
 
 int main(int argc, char *argv[])
 {
-	struct options opt;
-	struct err err = { 0 };
+	static const struct program_run runs[] = { { "relay", run }, { 0 } };
 
-	if (options_parse(&verb, argc - 1, argv + 1, &opt, &err) < 0) {
-		struct show s = { .out = stdout, .err = stderr };
-
-		return show_end(&s, show_failure(&s, OUTCOME_INVALID_ARGUMENTS, EXIT_USAGE, &err));
-	}
-	if (opt.help) {
-		options_help(&verb, stdout);
-		return 0;
-	}
-	return run(&opt);
+	return program_main(argc, argv, runs);
 }

@@ -1,4 +1,4 @@
-#include "agent/relay.h"
+#include "agent/relay/relay.h"
 
 #include "agent/call.h"
 #include "agent/text.h"

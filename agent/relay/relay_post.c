@@ -1,6 +1,6 @@
 /* Out: open questions to the webhook. Core says nothing of its own accord here: it is asked once a second, so that a
  * relay that was away, or a daemon that was, misses none. */
-#include "agent/relay.h"
+#include "agent/relay/relay.h"
 
 #include "agent/text.h"
 #include "jail/base/version.h"
