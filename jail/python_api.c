@@ -58,7 +58,7 @@ static PyObject *event_send(const struct json_out *out)
 		while (write(g_fd, frame, sizeof(head) + out->len) < 0 && errno == EINTR)
 			;
 	}
-	Py_RETURN_NONE;
+	return Py_NewRef(Py_None);
 }
 
 static int number_check(PyObject *number, const char *what)
