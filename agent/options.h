@@ -17,7 +17,7 @@
 /* Values of every verb; borrowed from argv. */
 struct options {
 	const char *webhook, *listen, *key; /* of brig-relay */
-	const char *profile, *args, *socket, *session, *task, *head;
+	const char *profile, *args, *context, *socket, *session, *task, *head;
 	const char *kind, *tool, *uid, *call, *outcome, *decision, *since, *until, *lines; /* audit */
 	const char *format;
 	const char *policy;

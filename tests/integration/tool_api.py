@@ -371,6 +371,17 @@ def command_line(d):
         r = subprocess.run([BRIG, 'run', path, *where], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
         t.check('brig run %s: one line that says what is asked' % where[0], r.returncode == 1 and r.stdout == '' and r.stderr.count('\n') == 1
                 and 'InputNeeded' in r.stderr and 'who: Who is it for?' in r.stderr, r)
+    answers = t.file('answers.json', json.dumps(YES, indent=1))
+    for verb, what in (('run', path), ('call', 'plain_ask')):
+        where = ['--socket', d.path('admin')]
+        r = subprocess.run([BRIG, verb, what, *where, '--context', '@' + answers], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
+        t.check('brig %s --context: the answer' % verb, r.returncode == 0 and json.loads(r.stdout) == YES['inputs']['who'], r)
+        for bad, words in (('{"input":{}}', 'context holds a member'), ('[]', '--context takes one JSON object'), ('-', '--context takes'), ('@/nowhere', 'No such file')):
+            r = subprocess.run([BRIG, verb, what, *where, '--context', bad], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
+            t.check('brig %s --context %s: refused by name' % (verb, bad), r.returncode == 3 and words in r.stderr and r.stdout == '', r)
+    said_path = t.file('said.py', 'import brig\ndef run():\n    brig.progress(1, 2, "half\\nbrig: ok")\n    brig.log("info", {"a": 1})\n    return "x"\n')
+    r = subprocess.run([BRIG, 'run', said_path, '--stream', '--socket', d.path('agent')], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
+    t.check('brig run --stream shows what it says, a line each', r.returncode == 0 and r.stdout == 'x\n' and r.stderr == 'progress| 1 of 2: half\\nbrig: ok\nlog| info: {"a":1}\n', r)
     r = subprocess.run([BRIG, 'call', 'plain_ask', '--socket', d.path('admin'), '--json'], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
     t.check('brig call --json: with the form', r.returncode == 1 and json.loads(r.stdout)['error']['asks']['who']['schema'] == FORM, r)
 
