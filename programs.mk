@@ -41,7 +41,7 @@ SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	cgroup cgroup_file cgroup_find cgroup_host cgroup_mount cgroup_scope cgroup_sweep cgroup_v1 cgroup_v2 cgroup_view \
 	profile profile_cache profile_check profile_check_lists profile_keys profile_merge \
 	profile_mounts profile_print profile_seccomp profile_spec profile_store profile_text profile_value syscall_args syscall_groups \
-	answer call call_read call_start capture client client_io fair stream \
+	answer call call_event call_read call_start capture context client client_io fair stream \
 	config config_check config_keys config_parse config_print config_value nearest units \
 	courier_client decision_point \
 	core core_life core_reload core_seal \
@@ -64,7 +64,7 @@ JAIL_SRC := $(addprefix jail/,$(addsuffix .c, \
 	enter init status verify \
 	layer_caps layer_fds layer_landlock layer_mount layer_names layer_net \
 	layer_privs layer_rlimit layer_seccomp layer_session layer_user \
-	python python_host python_start zygote_fork zygote_loop zygote_root))
+	python python_api python_host python_json python_start zygote_fork zygote_loop zygote_root))
 
 BRIG_SRC := $(BRIG_MAIN) $(AGENT_SRC) $(WIRE_SRC) $(BASE_SRC)
 BRIGD_SRC := $(BRIGD_MAIN) $(SUPERVISOR_SRC) $(WIRE_SRC) $(BASE_SRC) $(SPEC_SRC)

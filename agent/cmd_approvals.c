@@ -97,6 +97,7 @@ static void one_show(const struct show *s, const struct call *c)
 	raw_show(s, c, "permissions", "permissions");
 	block_show(s, c, "description", "description");
 	block_show(s, c, "arguments", "args");
+	block_show(s, c, "context", "context");
 	block_show(s, c, "body", "body");
 }
 

@@ -10,13 +10,14 @@
 
 #include <string.h>
 
-static void params_make(struct jbuf *b, const struct options *opt, const struct bytes *args)
+static void params_make(struct jbuf *b, const struct options *opt, const struct bytes *args, const struct bytes *context)
 {
 	jbuf_init(b, LIMIT_FRAME_BYTES);
 	jbuf_text(b, "{\"name\":");
 	jbuf_cstring(b, opt->operand[0]);
 	jbuf_text(b, ",\"args\":");
 	jbuf_raw(b, args->data, args->len);
+	args_put_context(b, context);
 	if (opt->session) {
 		jbuf_text(b, ",\"session\":");
 		jbuf_cstring(b, opt->session);
@@ -50,18 +51,21 @@ static int call_tool(const struct show *s, const struct options *opt, int stop_f
 {
 	_cleanup_(call_done) struct call c = { 0 };
 	_cleanup_(bytes_done) struct bytes args = { 0 };
+	_cleanup_(bytes_done) struct bytes context = { 0 };
 	struct follow follow = { .out = s->err };
 	struct show rest = *s;
 	struct err err = { 0 };
 	struct jbuf params;
 	int r = args_read(opt->args, stop_fd, &args, &err);
 
+	if (r == 0)
+		r = args_read_context(opt->context, &context, &err);
 	if (r < 0) {
 		enum outcome outcome = r == -ECANCELED ? OUTCOME_CANCELLED : OUTCOME_INVALID_ARGUMENTS;
 
 		return show_failure(s, outcome, outcome_exit_status(outcome), &err);
 	}
-	params_make(&params, opt, &args);
+	params_make(&params, opt, &args, &context);
 	call_make(&c, &(struct call_ask){ .method = "call", .params = params.data ?: "", .params_len = params.len,
 			      .want = opt->session ? CONNECT_DAEMON : CONNECT_ANY, .opt = opt, .stop_fd = stop_fd,
 			      .progress = opt->stream ? NULL : opt->wait ? "waiting or running" : "running", .event = event_show,

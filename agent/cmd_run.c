@@ -13,13 +13,14 @@
 #include <string.h>
 
 struct run_input {
-	struct bytes body, args, profile;
+	struct bytes body, args, context, profile;
 };
 
 static void input_done(struct run_input *in)
 {
 	bytes_done(&in->body);
 	bytes_done(&in->args);
+	bytes_done(&in->context);
 	bytes_done(&in->profile);
 }
 
@@ -52,6 +53,7 @@ static void params_make(struct jbuf *b, const struct options *opt, const struct 
 	jbuf_string(b, in->body.data, in->body.len);
 	jbuf_text(b, ",\"args\":");
 	jbuf_raw(b, in->args.data, in->args.len);
+	args_put_context(b, &in->context);
 	params_profile(b, opt, &in->profile);
 	if (opt->session) {
 		jbuf_text(b, ",\"session\":");
@@ -98,6 +100,8 @@ static int run_prove(const struct show *s, const struct options *opt, int stop_f
 		return show_failure(s, OUTCOME_INVALID_ARGUMENTS, EXIT_USAGE, &err);
 	}
 	r = args_read(opt->args, stop_fd, &in.args, &err);
+	if (r == 0)
+		r = args_read_context(opt->context, &in.context, &err);
 	if (r == -ECANCELED)
 		return show_failure(s, OUTCOME_CANCELLED, outcome_exit_status(OUTCOME_CANCELLED), &err);
 	if (r < 0)

@@ -31,6 +31,7 @@ static int cmd_version(const struct options *opt);
 static const struct option run_options[] = {
 	{ "--profile", "NAME|FILE", "the jail's rules; a FILE has a / or ends in .json", OPT(profile) },
 	{ "--args", "JSON|@FILE|-", "arguments of run(), one JSON object; -: from stdin", OPT(args) },
+	{ "--context", "JSON|@FILE", "what you answer to what the tool asked", OPT(context) },
 	OPT_JSON,
 	{ "--best-effort", NULL, "run with what this host can enforce; list the rest", OPT(best_effort) },
 	{ "--stream", NULL, "show what the tool prints as it comes", OPT(stream) },
@@ -42,6 +43,7 @@ static const struct option run_options[] = {
 
 static const struct option call_options[] = {
 	{ "--args", "JSON|@FILE|-", "its arguments, one JSON object; -: from stdin", OPT(args) },
+	{ "--context", "JSON|@FILE", "what you answer to what the tool asked", OPT(context) },
 	OPT_JSON,
 	{ "--best-effort", NULL, "run with what this host can enforce; list the rest", OPT(best_effort) },
 	{ "--stream", NULL, "show what the tool prints as it comes", OPT(stream) },

@@ -5,6 +5,7 @@
 
 #include "jail/base/fd.h"
 #include "jail/frame.h"
+#include "jail/python_api.h"
 #include "jail/python_host.h"
 
 #include <poll.h>
@@ -145,6 +146,8 @@ int python_start(const struct jail_spec *spec, char *why, size_t why_cap)
 	g_reserve = malloc(RESERVE_BYTES);
 	if (prelude_load(text, len) < 0)
 		return error_why("prelude", why, why_cap);
+	if (python_api_new() < 0)
+		return error_why("module " PYTHON_API_NAME, why, why_cap);
 	if (prelude_configure(spec) < 0)
 		return error_why("prelude or preload", why, why_cap);
 	for (int i = 0; i < WARM_ROUNDS; i++)
@@ -278,7 +281,9 @@ static PyObject *error_payload(void)
 	PyErr_NormalizeException(&type, &value, &trace);
 	if (trace)
 		PyException_SetTraceback(value, trace);
-	payload = step(STEP_DESCRIBE, value);
+	payload = python_api_unanswered(value);
+	if (!payload)
+		payload = step(STEP_DESCRIBE, value);
 	if (!payload || !PyBytes_CheckExact(payload)) {
 		PyErr_Clear();
 		payload = PyBytes_FromString("{\"type\":\"Error\",\"message\":\"the tool failed, and its error cannot be described\",\"traceback\":[]}");
@@ -345,21 +350,23 @@ static void serve_one(int request_fd, int result_fd)
 	struct request_head head;
 	struct result_head out = { .magic = RESULT_MAGIC };
 	enum result_kind kind;
-	PyObject *body, *args, *seed, *payload;
+	PyObject *body, *args, *context, *seed, *payload;
 
 	/* Core went away, or threw this jail out. Python's lock is held while we wait: a session's threads stand still between calls. */
 	if (fd_read_all(request_fd, &head, sizeof(head)) < 0)
 		_exit(0);
-	if (head.magic != REQUEST_MAGIC || head.flags & ~(uint32_t)REQUEST_CHECK || head.body_len > LIMIT_BODY_BYTES || head.args_len > LIMIT_ARGS_BYTES)
+	if (head.magic != REQUEST_MAGIC || head.flags & ~(uint32_t)REQUEST_CHECK || head.body_len > LIMIT_BODY_BYTES || head.args_len > LIMIT_ARGS_BYTES ||
+	    head.context_len > LIMIT_CONTEXT_BYTES)
 		_exit(1);
 	body = read_bytes(request_fd, head.body_len);
 	args = read_bytes(request_fd, head.args_len);
+	context = head.context_len ? read_bytes(request_fd, head.context_len) : NULL;
 	if (!g_session)
 		fd_close(request_fd);
 	seed = PyBytes_FromStringAndSize((const char *)head.seed, sizeof(head.seed));
 	if (!g_reserve) /* an earlier error took it */
 		g_reserve = malloc(RESERVE_BYTES);
-	if (!seed)
+	if (!seed || python_api_begin(result_fd, head.nonce, context) < 0)
 		_exit(1);
 
 	g_pid = getpid();
@@ -375,6 +382,7 @@ static void serve_one(int request_fd, int result_fd)
 	Py_DECREF(payload);
 	Py_DECREF(body);
 	Py_DECREF(args);
+	Py_XDECREF(context);
 	Py_DECREF(seed);
 }
 

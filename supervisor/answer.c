@@ -1,6 +1,7 @@
 /* The result object, which brig(1) describes field by field: the truth about one call, for people and programs. */
 #include "jail/base/compiler.h"
 #include "supervisor/call.h"
+#include "supervisor/context.h"
 #include "supervisor/gate.h"
 #include "supervisor/missing.h"
 #include "supervisor/session.h"
@@ -87,8 +88,25 @@ static bool cause_missing(const struct call *c, struct cause *out)
 	return true;
 }
 
+/* The questions that a tool ended with: a word of its own, and hostile like all of them. */
+static bool asks_find(const struct call *c, size_t *ret_start, size_t *ret_len)
+{
+	static const char type[] = "\"InputNeeded\"";
+	size_t at, len;
+
+	return json_find(c->result, c->result_len, "type", &at, &len, NULL) && len == sizeof(type) - 1 && memcmp(c->result + at, type, len) == 0 &&
+	       json_find(c->result, c->result_len, "asks", ret_start, ret_len, NULL) && context_asks_check(c->result + *ret_start, *ret_len);
+}
+
 static void cause_tool_error(const struct call *c, struct cause *out)
 {
+	size_t at, len;
+
+	if (c->ev.frame_complete && asks_find(c, &at, &len)) {
+		snprintf(out->what, sizeof(out->what), "the tool asks the person at the client, and this call brought no answer");
+		snprintf(out->hint, sizeof(out->hint), "ask what error.asks says, and call again with the same arguments and context.inputs, an answer for each key");
+		return;
+	}
 	if (c->ev.frame_complete && cause_missing(c, out))
 		return;
 	if (c->ev.frame_complete) {
@@ -241,6 +259,7 @@ static void print_number_at(const struct call *c, const char *key, struct jbuf *
 static void print_error(const struct call *c, struct jbuf *out)
 {
 	char path[32];
+	size_t at, n;
 
 	jbuf_text(out, ",\"error\":{\"type\":");
 	if (!print_string_at(c, "type", out))
@@ -260,7 +279,12 @@ static void print_error(const struct call *c, struct jbuf *out)
 		jbuf_text(out, i ? "," : "");
 		jbuf_raw(out, c->result + start, len);
 	}
-	jbuf_text(out, "]}");
+	jbuf_text(out, "]");
+	if (asks_find(c, &at, &n)) {
+		jbuf_text(out, ",\"asks\":");
+		jbuf_raw(out, c->result + at, n);
+	}
+	jbuf_text(out, "}");
 }
 
 static void print_ended_without(const struct cause *cause, struct jbuf *out)
@@ -272,7 +296,7 @@ static void print_ended_without(const struct cause *cause, struct jbuf *out)
 
 static void print_limits_hit(unsigned bits, struct jbuf *out)
 {
-	static const char *const names[] = { "pids", "stdout", "stderr", "file_size", "tmpfs" };
+	static const char *const names[] = { "pids", "stdout", "stderr", "file_size", "tmpfs", "events" };
 	const char *sep = "";
 
 	jbuf_text(out, ",\"limits_hit\":[");

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-void approval_binding(const char *tool_hash, const struct permissions *effective, const char *profile_digest, const char *args, size_t args_len,
-		      uid_t uid, char ret[TOOL_HASH_MAX])
+void approval_binding(const struct gate_ask *ask, const char *tool_hash, const struct permissions *effective, const char *profile_digest,
+		      char ret[TOOL_HASH_MAX])
 {
-	uint32_t whom = uid;
+	uint32_t whom = ask->uid;
 	struct jbuf p;
 	SHA2_CTX sha;
 
@@ -23,8 +23,10 @@ void approval_binding(const char *tool_hash, const struct permissions *effective
 	digest_part(&sha, tool_hash, strlen(tool_hash));
 	digest_part(&sha, p.data ?: "", p.len);
 	digest_part(&sha, profile_digest, strlen(profile_digest));
-	digest_part(&sha, args, args_len);
+	digest_part(&sha, ask->args, ask->args_len);
 	digest_part(&sha, &whom, sizeof(whom));
+	if (ask->context)
+		digest_part(&sha, ask->context, ask->context_len);
 	digest_end(&sha, ret);
 	jbuf_done(&p);
 }
@@ -43,7 +45,8 @@ static int note(const struct gate_ask *ask, enum audit_kind kind, const struct g
 	int r = audit_note_about(ask->core, kind, ask->uid, ask->pid,
 				 &(struct audit_about){ .session = ask->session ? ask->session->id : NULL, .call_id = ask->call_id, .tool = g->name,
 							.hash = tool_hash, .profile = profile_name(g->profile), .approval = id,
-							.rule = g->verdict.rule, .args = ask->args, .args_len = ask->args_len });
+							.rule = g->verdict.rule, .args = ask->args, .args_len = ask->args_len,
+							.context = ask->context, .context_len = ask->context_len });
 
 	if (r == 0)
 		return 0;
@@ -115,7 +118,8 @@ static char *what_runs(const struct gate_ask *ask)
 	jbuf_raw(&b, ask->args, ask->args_len);
 	if (!ask->name)
 		jbuf_text(&b, "}");
-	char *text = b.failed ? NULL : strndup(b.data, b.len);
+	bool much = b.failed || b.len + ask->context_len > APPROVAL_SHOWN_MAX;
+	char *text = much ? NULL : strndup(b.data, b.len);
 	jbuf_done(&b);
 	return text;
 }
@@ -164,9 +168,10 @@ static int put(const struct gate_ask *ask, struct store *store, const char *tool
 	const struct config *config = &ask->core->boot->config;
 	struct approval a = { .uid = ask->uid, .created_ms = wall_now_ms() };
 	_cleanup_free_ char *shown = what_runs(ask);
+	_cleanup_free_ char *context = ask->context ? strndup(ask->context, ask->context_len) : NULL;
 	int r;
 
-	if (!shown)
+	if (!shown || (ask->context && !context))
 		return deny_much(g);
 	if (call_random_id(a.id) < 0)
 		return err_set(err, ERR_HOST, EIO, "gate", "no random numbers");
@@ -177,6 +182,7 @@ static int put(const struct gate_ask *ask, struct store *store, const char *tool
 	snprintf(a.session, sizeof(a.session), "%s", ask->session ? ask->session->id : "");
 	snprintf(a.rule, sizeof(a.rule), "%s", g->verdict.rule);
 	a.args = shown;
+	a.context = context;
 	a.reason = g->verdict.reason;
 	a.expires_ms = g->expires_ms = a.created_ms + config->approval_ms;
 	r = store_approval_add(store, &a, config->approvals_per_uid, g->approval, err);
@@ -207,7 +213,7 @@ int approvals_gate(const struct gate_ask *ask, struct store *store, const char *
 	}
 	if (!store && (r = store_of(ask->core, &store, err)) < 0)
 		return r;
-	approval_binding(tool_hash, &g->effective, profile_digest(g->profile), ask->args, ask->args_len, ask->uid, binding);
+	approval_binding(ask, tool_hash, &g->effective, profile_digest(g->profile), binding);
 	r = use(ask, store, tool_hash, binding, g, err);
 	if (r != -ENOENT)
 		return r;

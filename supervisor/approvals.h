@@ -13,9 +13,9 @@
 #define APPROVAL_FOR_MAX_MS (24u * 3600u * 1000u)
 
 /* SHA-256 over all that would run: the tool's hash, effective permissions, the effective profile's digest, the bytes of the
- * arguments, and for whom. */
-void approval_binding(const char *tool_hash, const struct permissions *effective, const char *profile_digest, const char *args, size_t args_len,
-		      uid_t uid, char ret[TOOL_HASH_MAX]);
+ * arguments, for whom, and the bytes of the context where there is one (ask's; its name and body are not looked at). */
+void approval_binding(const struct gate_ask *ask, const char *tool_hash, const struct permissions *effective, const char *profile_digest,
+		      char ret[TOOL_HASH_MAX]);
 
 /* The policy escalates: takes a use of an approval, or asks. g->outcome becomes ok, denied or approval_pending.
  * A use is spent from here on, whatever becomes of the call. -errno: neither could be done. */

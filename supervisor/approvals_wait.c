@@ -80,6 +80,10 @@ static void ask_again(const struct call *c, struct gate_ask *ask)
 	*ask = (struct gate_ask){ .core = c->core, .authority = c->authority, .uid = c->uid, .pid = c->pid, .session = c->session, .call_id = c->id,
 				  .name = c->gate->name, .name_len = strlen(c->gate->name), .args = c->request + sizeof(head) + head.body_len,
 				  .args_len = head.args_len };
+	if (head.context_len) {
+		ask->context = ask->args + ask->args_len;
+		ask->context_len = head.context_len;
+	}
 }
 
 static bool is_same(const struct gate *was, const struct gate *now)

@@ -74,6 +74,11 @@ void audit_fill_about(const struct audit_about *a, struct audit_record *r)
 		r->args_bytes = a->args_len;
 		r->has |= AUDIT_HAS_ARGS;
 	}
+	if (a->context) {
+		audit_fill_sha256(a->context, a->context_len, r->context);
+		r->context_bytes = a->context_len;
+		r->has |= AUDIT_HAS_CONTEXT;
+	}
 	if (a->reason && a->reason[0]) {
 		r->body_bytes = strlen(a->reason);
 		audit_fill_sha256(a->reason, r->body_bytes, r->body);

@@ -25,6 +25,8 @@ struct audit_about {
 	const char *profile, *approval, *rule;
 	const char *args;        /* only their hash and length go into the log */
 	size_t args_len;
+	const char *context;     /* the same */
+	size_t context_len;
 	const char *reason;      /* a person's words: the same */
 	bool decided;
 	enum audit_decision decision;

@@ -41,6 +41,11 @@ void audit_fill_begin(const struct call *c, struct audit_record *r)
 	r->args_bytes = head.args_len;
 	audit_fill_sha256(c->request + sizeof(head), head.body_len, r->body);
 	audit_fill_sha256(c->request + sizeof(head) + head.body_len, head.args_len, r->args);
+	if (head.context_len) {
+		r->has |= AUDIT_HAS_CONTEXT;
+		r->context_bytes = head.context_len;
+		audit_fill_sha256(c->request + sizeof(head) + head.body_len + head.args_len, head.context_len, r->context);
+	}
 	if (c->effective && profile_audit_values(c->effective)) {
 		audit_fill_bytes(r->value, sizeof(r->value), c->request + sizeof(head) + head.body_len, head.args_len);
 		r->has |= AUDIT_HAS_VALUE;

@@ -127,6 +127,13 @@ static void print_sized(const char *key, bool has, const uint8_t hash[AUDIT_HASH
 	jbuf_text(b, "}");
 }
 
+/* What most calls have not is no member of their line. */
+static void print_context(const struct audit_record *r, struct jbuf *b)
+{
+	if (r->has & AUDIT_HAS_CONTEXT)
+		print_sized("context", true, r->context, r->context_bytes, NULL, b);
+}
+
 static void print_tool(const struct audit_record *r, struct jbuf *b)
 {
 	audit_line_text("tool", r->tool, b);
@@ -160,6 +167,7 @@ static void print_begin(const struct audit_record *r, struct jbuf *b)
 	audit_line_text("profile", r->profile, b);
 	print_sized("body", r->has & AUDIT_HAS_BODY, r->body, r->body_bytes, NULL, b);
 	print_sized("args", r->has & AUDIT_HAS_ARGS, r->args, r->args_bytes, r->has & AUDIT_HAS_VALUE ? r->value : NULL, b);
+	print_context(r, b);
 	print_decision(r, b);
 }
 
@@ -172,6 +180,7 @@ static void print_note(const struct audit_record *r, struct jbuf *b)
 		print_tool(r, b);
 		audit_line_text("profile", r->profile, b);
 		print_sized("args", r->has & AUDIT_HAS_ARGS, r->args, r->args_bytes, NULL, b);
+		print_context(r, b);
 		print_decision(r, b);
 		print_sized("reason", r->has & AUDIT_HAS_BODY, r->body, r->body_bytes, NULL, b);
 	}

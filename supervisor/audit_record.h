@@ -55,7 +55,8 @@ enum audit_has {
 	AUDIT_HAS_HASH = 16,     /* of a version of a tool, or of a policy */
 	AUDIT_HAS_DECISION = 32, /* of what is no BEGIN, which always has one */
 	AUDIT_HAS_VALUE = 64,    /* the arguments themselves */
-	AUDIT_HAS_ALL = 127,
+	AUDIT_HAS_CONTEXT = 128, /* of a call; without it the line has no such member */
+	AUDIT_HAS_ALL = 255,
 };
 
 #define AUDIT_UNKNOWN   UINT64_MAX /* of a usage figure: null in the log */
@@ -77,9 +78,9 @@ struct audit_record {
 	uint32_t outcome;  /* END: enum outcome */
 	uint32_t has;
 	uint32_t unused;   /* 0 */
-	uint64_t body_bytes, args_bytes;
+	uint64_t body_bytes, args_bytes, context_bytes;
 	/* body: of what is no call, a person's reason */
-	uint8_t body[AUDIT_HASH_LEN], args[AUDIT_HASH_LEN], receipt[AUDIT_HASH_LEN], hash[AUDIT_HASH_LEN]; /* SHA-256 */
+	uint8_t body[AUDIT_HASH_LEN], args[AUDIT_HASH_LEN], context[AUDIT_HASH_LEN], receipt[AUDIT_HASH_LEN], hash[AUDIT_HASH_LEN]; /* SHA-256 */
 	uint64_t wall_us, queue_us, cpu_us, memory_peak_bytes, processes_peak;
 	char call_id[AUDIT_ID_MAX];
 	char session[AUDIT_NAME_MAX];

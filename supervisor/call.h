@@ -28,12 +28,14 @@ struct stream;
 enum call_state { CALL_QUEUED, CALL_JAIL, CALL_RUN, CALL_KILLED };
 
 /* Limits that were touched without ending the call. */
-enum limit_bit { HIT_PIDS = 1, HIT_STDOUT = 2, HIT_STDERR = 4, HIT_FILE_SIZE = 8, HIT_TMPFS = 16 };
+enum limit_bit { HIT_PIDS = 1, HIT_STDOUT = 2, HIT_STDERR = 4, HIT_FILE_SIZE = 8, HIT_TMPFS = 16, HIT_EVENTS = 32 };
 
 /* A request after validation. Texts are borrowed until call_start returns. */
 struct call_request {
 	const char *body, *args; /* UTF-8 source; JSON object, the caller's bytes */
 	size_t body_len, args_len;
+	const char *context;     /* JSON object that context_check() accepted; or NULL */
+	size_t context_len;
 	bool best_effort;
 	bool want_stages;
 	bool stream;             /* tell the client what the tool writes as it comes (stream.h) */
@@ -77,13 +79,15 @@ struct call {
 	char profile[SPEC_NAME_MAX];
 	struct spec_limits limits;
 	bool want_stages;
-	char *request;             /* head, body, args: what still has to be written */
+	char *request;             /* head, body, args, context: what still has to be written */
 	size_t request_len, request_sent;
 	struct event *request_ev, *stdout_ev, *stderr_ev, *result_ev, *wall_ev, *tick_ev;
 	struct capture out, err;
-	struct result_head head;   /* of the result frame, as far as it came */
+	struct result_head head;   /* of the frame that comes, as far as it came */
 	char *result;              /* payload; cap result_cap + 1 */
 	size_t head_len, result_len, result_cap;
+	unsigned events;           /* of them came, counted up to one beyond LIMIT_EVENTS */
+	size_t event_bytes;
 	bool frame_bad;            /* what comes on the result pipe is no frame */
 	struct evidence ev;
 	enum outcome outcome;

@@ -1,5 +1,6 @@
 /* What comes out of a jail, byte by byte hostile: two output streams and the
- * result frame (jail/frame.h), each within its bound. */
+ * frames of the result pipe (jail/frame.h), each within its bound. */
+#include "supervisor/call_event.h"
 #include "supervisor/call_impl.h"
 
 #include <errno.h>
@@ -70,59 +71,102 @@ static bool numbers_fit(const char *text, size_t len)
 static bool frame_valid(const struct call *c)
 {
 	struct json_error je;
-	unsigned flags = c->head.kind == RESULT_ERROR ? JSON_OBJECT : 0;
+	unsigned flags = c->head.kind == RESULT_OK ? 0 : JSON_OBJECT;
 
 	return json_check(c->result, c->result_len, flags, LIMIT_JSON_DEPTH + 1, &je) == 0 && numbers_fit(c->result, c->result_len);
 }
 
+/* The largest payload of a kind; 0: it is none. */
+static size_t frame_cap(const struct call *c)
+{
+	switch (c->head.kind) {
+	case RESULT_OK:
+		return c->limits.result_bytes;
+	case RESULT_ERROR:
+		return LIMIT_ERROR_BYTES;
+	case RESULT_EVENT:
+		return EVENT_PAYLOAD_MAX;
+	default:
+		return 0;
+	}
+}
+
+static void frame_payload_done(struct call *c);
+
 static void frame_head_done(struct call *c)
 {
-	bool known = c->head.kind == RESULT_OK || c->head.kind == RESULT_ERROR;
-
-	if (c->head.magic != RESULT_MAGIC || !known || memcmp(c->head.nonce, c->nonce, sizeof(c->nonce)) != 0) {
+	c->result_cap = frame_cap(c);
+	if (c->head.magic != RESULT_MAGIC || !c->result_cap || memcmp(c->head.nonce, c->nonce, sizeof(c->nonce)) != 0 ||
+	    (c->head.kind == RESULT_EVENT && c->head.len > EVENT_PAYLOAD_MAX)) {
 		c->frame_bad = true;
 		return;
 	}
-	c->result_cap = c->head.kind == RESULT_OK ? c->limits.result_bytes : LIMIT_ERROR_BYTES;
 	c->result = malloc(c->result_cap + 1);
 	c->frame_bad = !c->result;
+	if (c->result && c->head.len == 0)
+		frame_payload_done(c);
+}
+
+/* Answers and events are one line each. Outside of strings a line break is only white
+ * space, and inside them the check refused it; left in, a tool could put a
+ * whole forged answer on a line of its own. */
+static void one_line(char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (text[i] == '\n' || text[i] == '\r')
+			text[i] = ' ';
+}
+
+/* It was told, or dropped: what follows is another frame. */
+static void event_done(struct call *c)
+{
+	free(take_ptr(c->result));
+	c->result_len = 0;
+	c->head_len = 0;
 }
 
 static void frame_payload_done(struct call *c)
 {
-	if (!frame_valid(c)) {
+	bool event = c->head.kind == RESULT_EVENT;
+
+	/* Beyond what a call may say it is not even looked at: who floods is not worth the work. */
+	if (event && !call_event_room(c, c->result_len)) {
+		event_done(c);
+		return;
+	}
+	if (!frame_valid(c) || (event && !call_event_check(c->result, c->result_len))) {
 		c->frame_bad = true;
 		return;
 	}
-	/* Answers are one line each. Outside of strings a line break is only white
-	 * space, and inside them the check refused it; left in, a tool could put a
-	 * whole forged answer on a line of its own. */
-	for (size_t i = 0; i < c->result_len; i++)
-		if (c->result[i] == '\n' || c->result[i] == '\r')
-			c->result[i] = ' ';
+	one_line(c->result, c->result_len);
+	if (event) {
+		if (c->stream)
+			stream_event(c->stream, c->result, c->result_len);
+		event_done(c);
+		return;
+	}
 	c->ev.frame_complete = true;
 	c->ev.frame_ok = c->head.kind == RESULT_OK;
 }
 
-/* Takes bytes of the result pipe: head, then payload; then nothing more counts. */
-static void frame_add(struct call *c, const char *bytes, size_t len)
+static size_t head_add(struct call *c, const char *bytes, size_t len)
 {
-	if (c->head_len < sizeof(c->head)) {
-		size_t n = sizeof(c->head) - c->head_len;
-		n = n < len ? n : len;
-		memcpy((char *)&c->head + c->head_len, bytes, n);
-		c->head_len += n;
-		bytes += n;
-		len -= n;
-		if (c->head_len < sizeof(c->head))
-			return;
+	size_t n = sizeof(c->head) - c->head_len;
+
+	n = n < len ? n : len;
+	memcpy((char *)&c->head + c->head_len, bytes, n);
+	c->head_len += n;
+	if (c->head_len == sizeof(c->head))
 		frame_head_done(c);
-	}
-	if (c->frame_bad || c->ev.frame_complete || c->ev.result_over)
-		return;
+	return n;
+}
+
+static size_t payload_add(struct call *c, const char *bytes, size_t len)
+{
 	uint64_t want = c->head.len - c->result_len;
 	size_t room = c->result_cap + 1 - c->result_len;
 	size_t n = len < want ? len : (size_t)want;
+
 	n = n < room ? n : room;
 	memcpy(c->result + c->result_len, bytes, n);
 	c->result_len += n;
@@ -131,6 +175,18 @@ static void frame_add(struct call *c, const char *bytes, size_t len)
 		c->ev.result_over = c->head.kind == RESULT_OK, c->frame_bad = !c->ev.result_over;
 	else if (c->result_len == c->head.len)
 		frame_payload_done(c);
+	return n;
+}
+
+/* Takes bytes of the result pipe: events, then a result; then nothing more counts. */
+static void frame_add(struct call *c, const char *bytes, size_t len)
+{
+	while (len > 0 && !c->frame_bad && !c->ev.frame_complete && !c->ev.result_over) {
+		size_t n = c->head_len < sizeof(c->head) ? head_add(c, bytes, len) : payload_add(c, bytes, len);
+
+		bytes += n;
+		len -= n;
+	}
 }
 
 bool call_read_result(struct call *c, size_t max)

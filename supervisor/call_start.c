@@ -29,13 +29,13 @@ static void refuse_draining(struct call *c)
 static int build_request(struct call *c, const struct call_request *req)
 {
 	struct request_head head = { .magic = REQUEST_MAGIC, .body_len = (uint32_t)req->body_len, .args_len = (uint32_t)req->args_len,
-				     .flags = req->flags };
+				     .context_len = (uint32_t)req->context_len, .flags = req->flags };
 
 	if (getrandom(head.seed, sizeof(head.seed), 0) != sizeof(head.seed))
 		return -EIO;
 	if (session_keeps(c->session) && getrandom(head.nonce, sizeof(head.nonce), 0) != sizeof(head.nonce))
 		return -EIO;
-	c->request_len = sizeof(head) + req->body_len + req->args_len;
+	c->request_len = sizeof(head) + req->body_len + req->args_len + req->context_len;
 	c->request = malloc(c->request_len);
 	if (!c->request)
 		return -ENOMEM;
@@ -44,6 +44,8 @@ static int build_request(struct call *c, const struct call_request *req)
 	memcpy(c->request, &head, sizeof(head));
 	memcpy(c->request + sizeof(head), req->body, req->body_len);
 	memcpy(c->request + sizeof(head) + req->body_len, req->args, req->args_len);
+	if (req->context)
+		memcpy(c->request + sizeof(head) + req->body_len + req->args_len, req->context, req->context_len);
 	return 0;
 }
 

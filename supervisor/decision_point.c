@@ -99,6 +99,10 @@ static void ask_of(const struct call *c, struct gate_ask *ask)
 				  .name = is_run ? NULL : c->gate->name, .name_len = is_run ? 0 : strlen(c->gate->name),
 				  .body = is_run ? body : NULL, .body_len = is_run ? head.body_len : 0, .profile = is_run ? c->gate->profile : NULL,
 				  .args = body + head.body_len, .args_len = head.args_len };
+	if (head.context_len) {
+		ask->context = ask->args + ask->args_len;
+		ask->context_len = head.context_len;
+	}
 }
 
 static void hash_of(const struct call *c, char ret[TOOL_HASH_MAX])
@@ -184,6 +188,10 @@ static void print(const struct call *c, struct jbuf *b)
 	jbuf_member(b, "profile", profile_name(g->profile));
 	jbuf_text(b, ",\"args\":");
 	jbuf_raw(b, ask.args, ask.args_len);
+	if (ask.context) {
+		jbuf_text(b, ",\"context\":");
+		jbuf_raw(b, ask.context, ask.context_len);
+	}
 	if (ask.body) {
 		jbuf_text(b, ",\"body\":");
 		jbuf_string(b, ask.body, ask.body_len);

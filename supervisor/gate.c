@@ -174,6 +174,8 @@ static uint64_t denial_key(const struct gate_ask *ask, const char *hash, const s
 	SHA256Update(&sha, (const uint8_t *)g->verdict.rule, strlen(g->verdict.rule) + 1);
 	SHA256Update(&sha, (const uint8_t *)hash, strlen(hash) + 1);
 	SHA256Update(&sha, (const uint8_t *)ask->args, ask->args_len);
+	if (ask->context) /* behind the end of an object: no arguments look like both */
+		SHA256Update(&sha, (const uint8_t *)ask->context, ask->context_len);
 	SHA256Final(digest, &sha);
 	memcpy(&key, digest, sizeof(key));
 	return key;

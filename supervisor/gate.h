@@ -24,6 +24,8 @@ struct gate_ask {
 	struct profile *profile;  /* for that body, as asked for */
 	const char *args;         /* JSON object that json_check() accepted */
 	size_t args_len;
+	const char *context;      /* JSON object that context_check() accepted, or NULL; an approval is for it, no rule reads it */
+	size_t context_len;
 	bool dry;                 /* only what would be decided: no question is asked, no use taken, nothing remembered */
 };
 

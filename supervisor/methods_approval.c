@@ -49,6 +49,13 @@ static void print_approval(const struct approval *a, size_t args_max, struct jbu
 		jbuf_text(b, ",\"args\":");
 		jbuf_text(b, a->args);
 	}
+	if (!a->context)
+		return;
+	jbuf_printf(b, ",\"context_bytes\":%zu", strlen(a->context));
+	if (strlen(a->context) <= args_max) {
+		jbuf_text(b, ",\"context\":");
+		jbuf_text(b, a->context);
+	}
 }
 
 /* ---- list ---- */

@@ -2,6 +2,7 @@
 #include "supervisor/audit_record.h"
 #include "supervisor/call.h"
 #include "supervisor/call_log.h"
+#include "supervisor/context.h"
 #include "supervisor/gate.h"
 #include "supervisor/metrics.h"
 #include "supervisor/request.h"
@@ -44,6 +45,18 @@ static int take_args(const struct request *rq, struct call_request *cr, struct e
 	if (cr->args[0] != '{')
 		return err_set(err, ERR_CALLER, EINVAL, "args", "the arguments are not a JSON object");
 	return 0;
+}
+
+/* What the caller can do, and what a person answered it: the tool reads it, and nothing is allowed by it. */
+static int take_context(const struct request *rq, struct call_request *cr, struct err *err)
+{
+	struct slice v;
+
+	if (!request_find(rq, "context", &v))
+		return 0;
+	cr->context = rq->line + v.at;
+	cr->context_len = v.len;
+	return context_check(cr->context, cr->context_len, err);
 }
 
 static bool has(const struct request *rq, const char *name)
@@ -96,7 +109,8 @@ bool request_admit(const struct request *rq, size_t bytes, const char *profile)
 static struct gate_ask ask_of(const struct request *rq, const struct call_request *cr)
 {
 	return (struct gate_ask){ .core = rq->core, .authority = client_authority(rq->client), .uid = client_uid(rq->client),
-				  .pid = client_pid(rq->client), .session = cr->session, .call_id = "", .args = cr->args, .args_len = cr->args_len };
+				  .pid = client_pid(rq->client), .session = cr->session, .call_id = "", .args = cr->args, .args_len = cr->args_len,
+				  .context = cr->context, .context_len = cr->context_len };
 }
 
 /* No decision could be made: that is no permission. */
@@ -148,9 +162,9 @@ static void method_run(const struct request *rq)
 		request_refuse_profile(rq, &err);
 		return;
 	}
-	if (take_args(rq, &cr, &err) < 0)
+	if (take_args(rq, &cr, &err) < 0 || take_context(rq, &cr, &err) < 0)
 		answer_not_begun(rq, OUTCOME_INVALID_ARGUMENTS, profile_name(profile), &err, 0);
-	else if (request_admit(rq, cr.body_len + cr.args_len, profile_name(profile)) && gate_of_run(rq, &cr, profile))
+	else if (request_admit(rq, cr.body_len + cr.args_len + cr.context_len, profile_name(profile)) && gate_of_run(rq, &cr, profile))
 		call_start(rq->client, profile, &cr, rq->id, rq->id_len);
 	profile_free(profile);
 }
@@ -217,9 +231,9 @@ static void method_call_tool(const struct request *rq)
 		return;
 	if (request_check_effort(rq, &err) < 0)
 		request_refuse(rq, RPC_AUTHORITY, &err);
-	else if (take_args(rq, &cr, &err) < 0)
+	else if (take_args(rq, &cr, &err) < 0 || take_context(rq, &cr, &err) < 0)
 		answer_not_begun(rq, OUTCOME_INVALID_ARGUMENTS, "", &err, 0);
-	else if (request_admit(rq, cr.body_len + cr.args_len, ""))
+	else if (request_admit(rq, cr.body_len + cr.args_len + cr.context_len, ""))
 		start_tool(rq, &cr, name, len);
 }
 
@@ -313,6 +327,7 @@ static void method_cancel(const struct request *rq)
 
 static const struct param params_run[] = { { "body", STRING_FIRST, "a string" },
 					   { "args", NULL, NULL },
+					   { "context", OBJECT_FIRST, "an object" },
 					   PARAMS_PROFILE,
 					   { "best_effort", BOOL_FIRST, "true or false" },
 					   { "stages", BOOL_FIRST, "true or false" },
@@ -322,6 +337,7 @@ static const struct param params_run[] = { { "body", STRING_FIRST, "a string" },
 
 static const struct param params_call[] = { { "name", STRING_FIRST, "a string" },
 					    { "args", NULL, NULL },
+					    { "context", OBJECT_FIRST, "an object" },
 					    { "best_effort", BOOL_FIRST, "true or false" },
 					    { "stages", BOOL_FIRST, "true or false" },
 					    { "stream", BOOL_FIRST, "true or false" },

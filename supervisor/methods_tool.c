@@ -1,6 +1,7 @@
 /* Methods of the registry. Names are one for all; a tool belongs to the uid that created it, over admin.sock all may be changed. */
 #include "supervisor/audit_client.h"
 #include "supervisor/events.h"
+#include "supervisor/narrow.h"
 #include "supervisor/registry.h"
 #include "supervisor/request.h"
 #include "supervisor/reviewed.h"
@@ -31,6 +32,7 @@ static void refuse_store(const struct request *rq, const struct err *err)
 /* ---- list ---- */
 
 struct listing {
+	struct core *core;
 	struct jbuf b;
 	enum tool_format format;
 	int state;      /* or -1 */
@@ -71,11 +73,15 @@ static int list_one(const struct tool *tool, void *arg)
 static int list_stored(const struct tool *tool, void *arg)
 {
 	struct listing *l = arg;
+	struct permissions left;
+	struct err ignored; /* its profile is gone: it does not run, and nothing is promised */
+	bool known;
 
 	if (!is_wanted(l, tool))
 		return 0;
+	known = l->format == TOOL_FORMAT_MCP && narrow_tool_left(l->core, tool, &left, &ignored) == 0;
 	jbuf_text(&l->b, l->sep);
-	tool_format_print(tool, l->format, &l->b);
+	tool_format_print(tool, l->format, known ? &left : NULL, &l->b);
 	l->sep = ",";
 	return l->b.failed;
 }
@@ -104,7 +110,7 @@ static bool list_words(const struct request *rq, struct listing *l)
 
 static void method_list(const struct request *rq)
 {
-	struct listing l = { .sep = "" };
+	struct listing l = { .core = rq->core, .sep = "" };
 	uint64_t generation = 0;
 	struct store *store;
 	struct err err;

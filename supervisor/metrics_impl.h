@@ -32,8 +32,8 @@ enum metrics_process { RESTART_CORE, RESTART_AUDIT, RESTART_ZYGOTE, RESTART_COUN
 #define APPROVAL_NAMES { "pending", "approved", "denied", "expired", "used", "void" }
 #define METRICS_APPROVALS 6
 
-#define TOUCHED_NAMES { "pids", "stdout", "stderr", "file_size", "tmpfs" } /* in the order of enum limit_bit */
-#define TOUCHED_COUNT 5
+#define TOUCHED_NAMES { "pids", "stdout", "stderr", "file_size", "tmpfs", "events" } /* in the order of enum limit_bit */
+#define TOUCHED_COUNT 6
 
 struct metrics_row {
 	char profile[SPEC_NAME_MAX];

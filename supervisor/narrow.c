@@ -233,6 +233,24 @@ static struct permissions left_of(const struct permissions *asked, const struct 
 	return left;
 }
 
+/* What cannot be used is not asked for: nothing is written that cannot be seen. */
+static struct permissions asked_of(const struct permissions *declared)
+{
+	struct permissions asked = *declared;
+
+	asked.write = declared->write && declared->filesystem && declared->scope != SCOPE_READ_ONLY;
+	return asked;
+}
+
+void profile_left(const struct profile *profile, const struct permissions *declared, const struct profile *tier, bool tier_write,
+		  struct permissions *ret)
+{
+	struct permissions granted, asked = asked_of(declared);
+
+	profile_grants(profile, &granted);
+	*ret = left_of(&asked, &granted, tier, tier_write);
+}
+
 static struct profile *copy_of(const struct profile *p)
 {
 	struct profile *copy = calloc(1, sizeof(*copy));
@@ -256,15 +274,13 @@ static struct profile *copy_of(const struct profile *p)
 int profile_narrow(const struct profile_store *store, struct profile *profile, const struct permissions *declared,
 		   const struct profile *tier, bool tier_write, struct profile **ret, struct permissions *ret_effective, struct err *err)
 {
-	struct narrowing n = { .profile = copy_of(profile), .tier = tier, .asked = *declared };
+	struct narrowing n = { .profile = copy_of(profile), .tier = tier, .asked = asked_of(declared) };
 	struct permissions granted;
 	int r = 0;
 
 	if (!n.profile)
 		return err_set(err, ERR_HOST, ENOMEM, "profile", "out of memory");
 	profile_grants(profile, &granted);
-	/* What cannot be used is not asked for: nothing is written that cannot be seen. */
-	n.asked.write = declared->write && declared->filesystem && declared->scope != SCOPE_READ_ONLY;
 	n.left = left_of(&n.asked, &granted, tier, tier_write);
 	narrow(&n, &granted);
 	if (n.failed)

@@ -22,10 +22,24 @@ static bool is_run(const char *name)
 	return strcmp(name, "run") == 0;
 }
 
+/* What an MCP client calls to make, remove and call tools: one of that name would stand in its way, or be taken for it. */
+static bool is_of_mcp(const char *name)
+{
+	static const char *const names[] = { "create_tool", "remove_tool", "list_my_tools", "call_tool" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
 static int words_reserved(const char *name, struct err *err)
 {
 	err_set(err, ERR_CALLER, EINVAL, "name", "the name %s is reserved", name);
-	err_hint(err, is_run(name) ? "it is what a body without a name is called; choose another" : "a reviewed tool has it; choose another");
+	err_hint(err, "%s; choose another",
+		 is_run(name)	 ? "it is what a body without a name is called" :
+		 is_of_mcp(name) ? "the MCP server's own tool has it" :
+				   "a reviewed tool has it");
 	return -EINVAL;
 }
 
@@ -35,7 +49,7 @@ static int check_name(const struct registry_texts *t, struct err *err)
 {
 	int r = tool_name_check(t->name, t->name_len, err);
 
-	return r < 0 || !is_run(t->name) ? r : words_reserved(t->name, err);
+	return r < 0 || !(is_run(t->name) || is_of_mcp(t->name)) ? r : words_reserved(t->name, err);
 }
 
 static int check_description(const struct registry_texts *t, struct err *err)

@@ -32,6 +32,8 @@ static const char *const migrations[] = {
 	"CREATE INDEX approval_state ON approval (state, expires_ms);"
 	"CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
 	"INSERT INTO counter VALUES ('generation', 1);",
+	/* What the caller says beside the arguments: NULL in nearly all. */
+	"ALTER TABLE approval ADD COLUMN context TEXT;",
 };
 #define VERSION ((int)ARRAY_LEN(migrations))
 

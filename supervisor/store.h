@@ -68,6 +68,7 @@ struct approval {
 	char tool_hash[TOOL_HASH_MAX];
 	char profile_digest[TOOL_HASH_MAX];
 	char *args;                   /* JSON text, what exactly would run */
+	char *context;                /* JSON text of the call's context, or NULL */
 	uint32_t uid;                 /* who asked */
 	char session[33];
 	char rule[160];               /* that escalated it, file:line */

@@ -7,7 +7,7 @@
 
 #define COLUMNS                                                                                                                    \
 	"id, binding, state, tool, tool_hash, profile_digest, args, uid, session, rule, reason, uses, decided_uid, decided_by,"  \
-	" created_ms, expires_ms, decided_ms"
+	" created_ms, expires_ms, decided_ms, context"
 
 static const char *const names[] = {
 #define X(id, name) [id] = name,
@@ -25,6 +25,7 @@ void approval_free(struct approval *a)
 	if (!a)
 		return;
 	free(a->args);
+	free(a->context);
 	free(a->reason);
 	free(a);
 }
@@ -52,6 +53,7 @@ static int row_take(sqlite3_stmt *stmt, struct approval **ret, struct err *err)
 		a->created_ms = sqlite3_column_int64(stmt, 14);
 		a->expires_ms = sqlite3_column_int64(stmt, 15);
 		a->decided_ms = sqlite3_column_int64(stmt, 16);
+		a->context = store_text(stmt, 17, &oom);
 	}
 	if (oom || state < 0 || state >= APPROVAL_STATE_COUNT) {
 		approval_free(a);
@@ -185,11 +187,11 @@ int store_approval_add(struct store *s, const struct approval *a, unsigned limit
 	if (r == 0) {
 		memcpy(ret_id, a->id, APPROVAL_ID_MAX);
 		r = store_run(s,
-			      store_prepare(s, err, "INSERT INTO approval (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, '', ?, ?, 0)",
+			      store_prepare(s, err, "INSERT INTO approval (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, '', ?, ?, 0, ?)",
 					    "ttuttttuttt"
-					    "ii",
+					    "iit",
 					    a->id, a->binding, (uint32_t)APPROVAL_PENDING, a->tool, a->tool_hash, a->profile_digest, a->args, a->uid,
-					    a->session, a->rule, a->reason, a->created_ms, a->expires_ms),
+					    a->session, a->rule, a->reason, a->created_ms, a->expires_ms, a->context),
 			      NULL, err);
 	}
 	return store_end(s, r, err);

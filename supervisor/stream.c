@@ -124,6 +124,16 @@ void stream_started(const struct stream *s)
 	(void)notify(s, "started", &b);
 }
 
+void stream_event(const struct stream *s, const char *event, size_t len)
+{
+	struct jbuf b;
+
+	begin(s, &b);
+	jbuf_text(&b, ",");
+	jbuf_raw(&b, event + 1, len - 2); /* its members, without the braces */
+	(void)notify(s, "event", &b);
+}
+
 void stream_add(struct stream *s, enum stream_channel channel, const char *bytes, size_t len)
 {
 	const struct timeval soon = { .tv_usec = STREAM_WAIT_MS * 1000 };

@@ -1,5 +1,5 @@
-/* What a tool writes, told to its client while it runs: notifications `started` and
- * `output` of brig(7). They are a courtesy beside the result, which carries the
+/* What a tool writes and says, told to its client while it runs: notifications `started`,
+ * `output` and `event` of brig(7). They are a courtesy beside the result, which carries the
  * same text: a client that does not read fast enough misses some, and is told how
  * many bytes; it holds up neither the tool nor another client. Core only. */
 #ifndef BRIG_SUPERVISOR_STREAM_H
@@ -22,6 +22,8 @@ struct stream *stream_new(struct event_base *base, const struct pending *pending
 void stream_started(const struct stream *stream);
 /* Any bytes: events are valid UTF-8 wherever a piece ends. */
 void stream_add(struct stream *stream, enum stream_channel channel, const char *bytes, size_t len);
+/* One event of the tool's own: a JSON object that call_event_check() accepted, in one line. */
+void stream_event(const struct stream *stream, const char *event, size_t len);
 /* Nothing follows: sends what was held back. */
 void stream_end(struct stream *stream);
 void stream_free(struct stream *stream);

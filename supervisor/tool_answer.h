@@ -27,6 +27,7 @@ void tool_print_whole(const struct tool *tool, struct jbuf *b);
 enum tool_format { TOOL_FORMAT_NONE, TOOL_FORMAT_OPENAI, TOOL_FORMAT_ANTHROPIC, TOOL_FORMAT_MCP };
 /* -1: no such word. */
 int tool_format_find(const char *name);
-void tool_format_print(const struct tool *tool, enum tool_format format, struct jbuf *b);
+/* left: what the kernel will let it do, now (narrow_tool_left()); NULL: not known. For MCP's hints only. */
+void tool_format_print(const struct tool *tool, enum tool_format format, const struct permissions *left, struct jbuf *b);
 
 #endif

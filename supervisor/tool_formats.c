@@ -19,17 +19,24 @@ static void name_and_description(const struct tool *t, struct jbuf *b)
 	jbuf_cstring(b, t->description);
 }
 
-/* Hints to a client's user interface: nothing in Brig is decided by them. */
-static void annotations(const struct tool *t, struct jbuf *b)
+static const char *bool_word(bool yes)
 {
-	const struct permissions *p = &t->declared;
-	bool reads_only = !p->write && p->scope == SCOPE_READ_ONLY;
-
-	jbuf_printf(b, ",\"annotations\":{\"readOnlyHint\":%s,\"destructiveHint\":%s,\"openWorldHint\":%s}", reads_only ? "true" : "false",
-		    p->scope == SCOPE_DESTRUCTIVE ? "true" : "false", p->network ? "true" : "false");
+	return yes ? "true" : "false";
 }
 
-void tool_format_print(const struct tool *t, enum tool_format format, struct jbuf *b)
+/* Hints to a client's user interface: nothing in Brig is decided by them. They are not the author's word but what will be enforced. A
+ * writable mount can be emptied, whatever scope was declared; and what is told over a network may change something at its other end. */
+static void annotations(const struct permissions *left, struct jbuf *b)
+{
+	static const struct permissions all = { .network = true, .write = true };
+	const struct permissions *p = left ? left : &all;
+	bool reads_only = !p->write && !p->network;
+
+	jbuf_printf(b, ",\"annotations\":{\"readOnlyHint\":%s,\"destructiveHint\":%s,\"idempotentHint\":%s,\"openWorldHint\":%s}", bool_word(reads_only),
+		    bool_word(!reads_only), bool_word(reads_only), bool_word(p->network));
+}
+
+void tool_format_print(const struct tool *t, enum tool_format format, const struct permissions *left, struct jbuf *b)
 {
 	switch (format) {
 	case TOOL_FORMAT_OPENAI:
@@ -46,7 +53,7 @@ void tool_format_print(const struct tool *t, enum tool_format format, struct jbu
 		jbuf_text(b, "{");
 		name_and_description(t, b);
 		jbuf_printf(b, ",\"inputSchema\":%s", t->parameters);
-		annotations(t, b);
+		annotations(left, b);
 		jbuf_text(b, "}");
 		break;
 	case TOOL_FORMAT_NONE:

@@ -9,6 +9,8 @@
 # skip is a failure: a test that could run and did not is not a pass. With BRIG_MUST_WORK=1
 # (CI) every skip must be of that form.
 #
+# BRIG_ONLY="NAME ...": of each suite's programs only these (tests/vm).
+#
 # Programs of a suite: tests/SUITE/run.sh or run.py where there is one, else every executable
 # tests/SUITE/*.sh and *.py (not lib*, fake*) and every compiled build/tests/SUITE/u-*.
 set -uo pipefail
@@ -18,7 +20,7 @@ all_suites=(unit filter link lint demo escape integration fault cases fuzz asan 
 # Of the integration tests, those that a slow core without a filter of its own can pass.
 asan_integration=(ends sessions load)
 # Longest time that one program of a suite may take, seconds; vm is also bounded by vm.sh itself.
-declare -A limit=([escape]=1200 [integration]=900 [fault]=900 [cases]=1500 [asan]=900 [clang]=600 [vm]=900)
+declare -A limit=([escape]=1200 [integration]=900 [fault]=900 [cases]=1500 [asan]=900 [clang]=600 [vm]=1080)
 
 export B=${B:-build}
 export SRC_DIR=$PWD BUILD_DIR=$PWD/$B BRIG=${BRIG:-$PWD/$B/brig} PYTHON=/usr/bin/python3
@@ -172,6 +174,7 @@ run_suite() {
 	*)
 		while read -r f; do
 			name=${f##*/}
+			[ -z "${BRIG_ONLY:-}" ] || [[ " $BRIG_ONLY " = *" ${name%.*} "* ]] || continue
 			run_program "$suite" "${name%.*}" "$f"
 		done < <(programs "$suite") ;;
 	esac

@@ -6,6 +6,15 @@
 #define LIMIT_BODY_BYTES (1u << 20)
 /* Arguments cross two pipes and are held three times (client, core, jail). */
 #define LIMIT_ARGS_BYTES (8u << 20)
+/* Answers of a person to some forms, and words of what the caller can do. */
+#define LIMIT_CONTEXT_BYTES (64u << 10)
+/* Forms that a tool may want filled in at once: what a person looks through; each a few fields with their words. */
+#define LIMIT_ASKS 8
+#define LIMIT_ASKS_BYTES (16u << 10)
+#define LIMIT_ASK_FIELDS 32
+/* Of what a tool says while it runs: progress for a person to follow, not a second output. Both ends count. */
+#define LIMIT_EVENTS 1000
+#define LIMIT_EVENT_BYTES (64u << 10)
 /* Nested arguments recurse in every parser; CPython's own json stops near 1000. */
 #define LIMIT_JSON_DEPTH 128
 /* One request line: body and arguments, JSON-escaped at worst six bytes a character, plus names. */

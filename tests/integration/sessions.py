@@ -200,7 +200,7 @@ def between(c):
     n = [s.run('import os, struct\nos.write(4, %s)\nreturn "true"' % forged), s.run('return 1')]
     t.check('a frame without the nonce in its own call: no result either', n[0].get('outcome') == 'tool_error' and told(n[1], 'was no answer'), n)
     s = Session(c)
-    s.run('import os, struct, time\nif os.fork() == 0:\n    head = os.read(3, 1 << 16)\n    os.write(4, struct.pack("IIQ", 0x42525253, 1, 8) + head[48:64] + b\'"stolen"\')\n'
+    s.run('import os, struct, time\nif os.fork() == 0:\n    head = os.read(3, 1 << 16)\n    os.write(4, struct.pack("IIQ", 0x42525253, 1, 8) + head[52:68] + b\'"stolen"\')\n'
           '    time.sleep(9)\ntime.sleep(0.3)\nreturn 1')
     n = [s.run('return 1', args={'x': 'y' * (4 << 20)}), s.run('return 1')]
     t.check('a request of which only a part was read is not left to the next call', n[0].get('result') == 'stolen' and told(n[1], 'before it had taken its whole request'), n)

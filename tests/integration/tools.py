@@ -40,7 +40,8 @@ def guardrails(c):
     refused('the same again', create(c, 'add', replace=True), 'unchanged')
     refused('a replacement of nothing', create(c, 'ad', replace=True), 'tool', 'did you mean add?')
     for name, word in (('a.b', "'.'"), ('a/b', "'/'"), ('../x', "'.'"), ('', 'empty'), ('9a', "'9'"), ('а', 'no ASCII'), ('ａ', 'no ASCII'),
-                       ('a\0b', 'control'), ('x' * 10240, '10240 bytes'), ('run', 'reserved'), ('read_file', 'reserved')):
+                       ('a\0b', 'control'), ('x' * 10240, '10240 bytes'), ('run', 'reserved'), ('read_file', 'reserved'), ('create_tool', 'reserved'), ('remove_tool', 'reserved'),
+                       ('list_my_tools', 'reserved'), ('call_tool', 'reserved')):
         refused('the name %.12r' % name, create(c, name), 'name', word)
     refused('no description', create(c, 'x', description=''), 'description', 'empty')
     refused('a long description', create(c, 'x', description='d' * 4097), 'description', '4097')
@@ -118,7 +119,7 @@ def lists(c):
     s.check('as OpenAI takes them', aa['openai'] == {'type': 'function', 'function': {'name': 'aa', 'description': 'A test.', 'parameters': N}}, aa)
     s.check('as Anthropic takes them', aa['anthropic'] == {'name': 'aa', 'description': 'A test.', 'input_schema': N}, aa)
     s.check('as MCP takes them', {k: aa['mcp'][k] for k in ('name', 'description', 'inputSchema')} == {'name': 'aa', 'description': 'A test.', 'inputSchema': N}
-            and aa['mcp']['annotations'] == {'readOnlyHint': True, 'destructiveHint': False, 'openWorldHint': False}, aa)
+            and aa['mcp']['annotations'] == {'readOnlyHint': True, 'destructiveHint': False, 'idempotentHint': True, 'openWorldHint': False}, aa)
     create(c, 'aa', BODY + '# 2\n', replace=True)
     got = c.call('tool.get', {'name': 'aa'})
     s.check('a replacement is the next version, a draft, with its history', got['tool']['version'] == 2 and [h['version'] for h in got['history']] == [1, 2], got)

@@ -11,17 +11,21 @@ struct parts {
 	struct permissions p;
 	const char *digest, *args;
 	uid_t uid;
+	const char *context;
 };
 
 static void bind_parts(const struct parts *b, char ret[TOOL_HASH_MAX])
 {
-	approval_binding(b->hash, &b->p, b->digest, b->args, strlen(b->args), b->uid, ret);
+	const struct gate_ask ask = { .uid = b->uid, .args = b->args, .args_len = strlen(b->args), .context = b->context,
+				      .context_len = b->context ? strlen(b->context) : 0 };
+
+	approval_binding(&ask, b->hash, &b->p, b->digest, ret);
 }
 
 static void test_every_part_counts(void **state UNUSED)
 {
-	const struct parts base = { "sha256:aa", none, "sha256:bb", "{\"n\":1}", 1000 };
-	struct parts other[8];
+	const struct parts base = { "sha256:aa", none, "sha256:bb", "{\"n\":1}", 1000, "{\"inputs\":{}}" };
+	struct parts other[10];
 	char want[TOOL_HASH_MAX], got[TOOL_HASH_MAX];
 
 	for (size_t i = 0; i < ARRAY_LEN(other); i++)
@@ -34,6 +38,8 @@ static void test_every_part_counts(void **state UNUSED)
 	other[5].args = "{\"n\": 1}";
 	other[6].uid = 1001;
 	other[7].p.write = true;
+	other[8].context = NULL;
+	other[9].context = "{\"inputs\":{ }}";
 	bind_parts(&base, want);
 	assert_int_equal(strlen(want), TOOL_HASH_MAX - 1);
 	bind_parts(&base, got);
@@ -48,8 +54,8 @@ static void test_every_part_counts(void **state UNUSED)
 /* A byte that moves from one part to the next makes another whole. */
 static void test_parts_do_not_run_together(void **state UNUSED)
 {
-	const struct parts a = { "sha256:aa", none, "sha256:bb", "{}", 1 }, b = { "sha256:a", none, "asha256:bb", "{}", 1 },
-			   c = { "sha256:aa", none, "sha256:b", "b{}", 1 };
+	const struct parts a = { "sha256:aa", none, "sha256:bb", "{}", 1, NULL }, b = { "sha256:a", none, "asha256:bb", "{}", 1, NULL },
+			   c = { "sha256:aa", none, "sha256:b", "b{}", 1, NULL };
 	char one[TOOL_HASH_MAX], two[TOOL_HASH_MAX], three[TOOL_HASH_MAX];
 
 	bind_parts(&a, one);

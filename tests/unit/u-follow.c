@@ -84,6 +84,21 @@ static void test_what_is_missing(void **state)
 	ended(&f, "stdout| a\nbrig: 70000 bytes of the tool's stdout came faster than they could be shown\n");
 }
 
+static void test_what_it_says(void **state)
+{
+	struct follow f = begun();
+
+	(void)state;
+	output(&f, "stdout", "begun");
+	event(&f, "{\"method\":\"event\",\"params\":{\"id\":1,\"progress\":50,\"total\":100,\"message\":\"half\\nbrig: ok\"}}");
+	event(&f, "{\"method\":\"event\",\"params\":{\"id\":1,\"progress\":0.5}}");
+	event(&f, "{\"method\":\"event\",\"params\":{\"id\":1,\"log\":{\"level\":\"info\",\"data\":\"\\u001b[2J\"}}}");
+	event(&f, "{\"method\":\"event\",\"params\":{\"id\":1,\"log\":{\"level\":\"error\",\"logger\":\"l\",\"data\":{\"a\":[1]}}}}");
+	event(&f, "{\"method\":\"event\",\"params\":{\"id\":1,\"log\":1}}");
+	event(&f, "{\"method\":\"event\"}");
+	ended(&f, "stdout| begun\nprogress| 50 of 100: half\\nbrig: ok\nprogress| 0.5\nlog| info: \\x1b[2J\nlog| error l: {\"a\":[1]}\n");
+}
+
 static void test_strange_events(void **state)
 {
 	static const char *const lines[] = {
@@ -107,6 +122,7 @@ int main(void)
 		cmocka_unit_test(test_channels_do_not_share_a_line),
 		cmocka_unit_test(test_nothing_passes_for_a_line_of_ours),
 		cmocka_unit_test(test_what_is_missing),
+		cmocka_unit_test(test_what_it_says),
 		cmocka_unit_test(test_strange_events),
 	};
 

@@ -23,9 +23,9 @@ bool client_notify(struct client *client UNUSED, const char *method, const char 
 	assert_null(memchr(params, '\n', len));
 	if (g_deaf)
 		return false;
-	if (strcmp(method, "output") == 0) {
+	if (strcmp(method, "started") != 0) {
 		assert_true(g_count < EVENTS_MAX);
-		assert_true(json_find(params, len, "text", &start, &n, NULL));
+		assert_int_equal(json_find(params, len, "text", &start, &n, NULL), strcmp(method, "output") == 0);
 		g_events[g_count++] = strndup(params, len);
 	}
 	return true;
@@ -216,6 +216,26 @@ static void test_deaf_client(void **state UNUSED)
 	forget();
 }
 
+/* The members of the event between those that say whose it is. */
+static void test_event(void **state UNUSED)
+{
+	static const char *const events[] = { "{\"progress\":1}", "{ \"log\" : {\"level\":\"info\",\"data\":{}} }" };
+	struct stream *s = stream_of(1000);
+
+	for (size_t i = 0; i < ARRAY_LEN(events); i++)
+		stream_event(s, events[i], strlen(events[i]));
+	g_deaf = true;
+	stream_event(s, events[0], strlen(events[0])); /* dropped: no harm */
+	g_deaf = false;
+	assert_int_equal(g_count, 2);
+	assert_string_equal(g_events[0], "{\"id\":7,\"call_id\":\"0123456789abcdef0123456789abcdef\",\"progress\":1}");
+	assert_true(has(g_events[1], "\"call_id\":\"0123456789abcdef0123456789abcdef\", \"log\" : {\"level\":\"info\",\"data\":{}} }"));
+	stream_end(s);
+	assert_int_equal(g_count, 2);
+	stream_free(s);
+	forget();
+}
+
 static int base_open(void **state UNUSED)
 {
 	g_base = event_base_new();
@@ -233,6 +253,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole),  cmocka_unit_test(test_pieces),  cmocka_unit_test(test_coalesced),
 		cmocka_unit_test(test_sizes_and_offsets), cmocka_unit_test(test_bounded), cmocka_unit_test(test_deaf_client),
+		cmocka_unit_test(test_event),
 	};
 
 	return cmocka_run_group_tests(tests, base_open, base_close);

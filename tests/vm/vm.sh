@@ -8,7 +8,7 @@
 # machine's, read-only under a throw-away overlay; nothing is installed for it but what
 # `tools/deps vm` names, and the kernels are only unpacked into a cache.
 #
-# BRIG_VM_CACHE (default build/vm), BRIG_VM_TIMEOUT seconds per boot (default 600),
+# BRIG_VM_CACHE (default build/vm), BRIG_VM_TIMEOUT seconds per boot (default 900),
 # BRIG_VM_SUITES what guest.sh runs, BRIG_VM_VERBOSE=1 to see the guests' consoles.
 set -uo pipefail
 export LC_ALL=C
@@ -16,7 +16,7 @@ cd "$(dirname "$0")/../.." || exit 2
 repo=$PWD
 build=${BUILD_DIR:-$repo/build}
 cache=${BRIG_VM_CACHE:-$repo/build/vm}
-limit=${BRIG_VM_TIMEOUT:-600}
+limit=${BRIG_VM_TIMEOUT:-900}
 virtiofsd=$(command -v virtiofsd || echo /usr/lib/qemu/virtiofsd)
 [ $# -gt 0 ] || set -- 6.1 6.12 6.1/systemd
 
