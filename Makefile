@@ -47,7 +47,7 @@ ALLL = $(LHARD) $(SAN) $(LDFLAGS)
 include programs.mk
 
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
-PROGRAMS := $(B)/brig $(B)/brig-mcp $(B)/brig-agent $(B)/brig-console $(B)/brig-relay $(B)/brigd $(B)/brig-zygote $(B)/brig-courier
+PROGRAMS := $(B)/brig $(B)/brig-mcp $(B)/brig-relay $(B)/brigd $(B)/brig-zygote $(B)/brig-courier
 PRELUDE_OBJ := $(B)/obj/prelude.o
 
 .PHONY: all
@@ -56,16 +56,12 @@ all: $(PROGRAMS) ## build the programs into build/
 $(B)/brig: $(call obj,$(BRIG_SRC))
 $(B)/brig-relay: $(call obj,$(RELAY_ALL) $(WIRE_SRC) $(BASE_SRC))
 $(B)/brig-mcp: $(call obj,$(MCP_ALL) $(WIRE_SRC) $(BASE_SRC))
-$(B)/brig-console: $(call obj,$(CONSOLE_ALL) $(WIRE_SRC) $(BASE_SRC))
-$(B)/brig-agent: $(call obj,$(LOOP_ALL) $(WIRE_SRC) $(BASE_SRC))
 $(B)/brigd: $(call obj,$(BRIGD_SRC))
 $(B)/brig-zygote: $(call obj,$(ZYGOTE_SRC)) $(PRELUDE_OBJ)
 $(B)/brig-courier: $(call obj,$(COURIER_ALL))
 $(B)/brig: LINK_PKG := $(BRIG_PKG)
 $(B)/brig-relay: LINK_PKG := $(RELAY_PKG)
 $(B)/brig-mcp: LINK_PKG := $(MCP_PKG)
-$(B)/brig-console: LINK_PKG := $(CONSOLE_PKG)
-$(B)/brig-agent: LINK_PKG := $(LOOP_PKG)
 $(B)/brigd: LINK_PKG := $(BRIGD_PKG)
 $(B)/brig-zygote: LINK_PKG := $(ZYGOTE_PKG)
 $(B)/brig-courier: LINK_PKG := $(COURIER_PKG)
@@ -87,8 +83,7 @@ $(B)/obj/jail/base/%.o: OBJ_PKG =
 $(B)/obj/supervisor/%.o: OBJ_PKG = libcjson libseccomp libcap libevent_core sqlite3 libpcre2-8
 $(B)/obj/supervisor/courier_main.o $(B)/obj/supervisor/courier_http.o: OBJ_PKG = libcurl
 $(B)/obj/agent/%.o: OBJ_PKG =
-$(B)/obj/agent/link.o $(B)/obj/agent/http/%.o $(B)/obj/agent/mcp/%.o $(B)/obj/agent/console/%.o: OBJ_PKG = libevent_core
-$(B)/obj/agent/loop/%.o: OBJ_PKG = libevent_core libcurl
+$(B)/obj/agent/link.o $(B)/obj/agent/mcp/%.o: OBJ_PKG = libevent_core
 $(B)/obj/agent/relay/%.o: OBJ_PKG = libevent_core libevent_extra libcurl
 # "@stdlib" of a profile is the library of the very Python that the zygote is linked with.
 $(B)/obj/supervisor/profile_mounts.o: DEFS = -DBRIG_PYTHON_VERSION='"$(shell $(PKG) --modversion python3-embed)"'
@@ -101,7 +96,7 @@ $(B)/obj/%.o: %.c
 # ---- tests -----------------------------------------------------------------------
 # Everything but the main files as archives, so that a unit test links just what it names.
 LIBS := $(addprefix $(B)/lib,agent.a supervisor.a wire.a jail.a base.a)
-$(B)/libagent.a: $(call obj,$(AGENT_SRC) $(LINK_SRC) $(HTTP_SRC) $(MCP_SRC) $(CONSOLE_SRC) $(LOOP_SRC))
+$(B)/libagent.a: $(call obj,$(AGENT_SRC) $(LINK_SRC) $(MCP_SRC))
 $(B)/libsupervisor.a: $(call obj,$(SUPERVISOR_SRC))
 $(B)/libwire.a: $(call obj,$(WIRE_SRC))
 $(B)/libjail.a: $(call obj,$(JAIL_SRC) $(SPEC_SRC)) $(PRELUDE_OBJ)

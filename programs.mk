@@ -5,8 +5,6 @@ BRIG_MAIN := agent/main.c
 BRIGD_MAIN := supervisor/main.c
 RELAY_MAIN := agent/relay/relay_main.c
 MCP_MAIN := agent/mcp/mcp_main.c
-CONSOLE_MAIN := agent/console/console_main.c
-LOOP_MAIN := agent/loop/loop_main.c
 ZYGOTE_MAIN := jail/zygote_main.c
 COURIER_MAIN := supervisor/courier_main.c
 
@@ -27,13 +25,9 @@ AGENT_SRC := $(addprefix agent/,$(addsuffix .c, \
 CLIENT_SRC := $(addprefix agent/,$(addsuffix .c, call connect file nearest options private programs rpc show stop text))
 # many questions at once over one connection,
 LINK_SRC := agent/link.c
-# a strict HTTP server,
-HTTP_SRC :=
 # and what each is for.
 RELAY_SRC := $(addprefix agent/relay/,$(addsuffix .c, relay relay_post relay_serve))
-MCP_SRC :=
-CONSOLE_SRC :=
-LOOP_SRC :=
+MCP_SRC := $(addprefix agent/mcp/,$(addsuffix .c, mcp mcp_call mcp_message mcp_tools))
 # The keeper's, with privilege, come first; then what core parses and decides with.
 SUPERVISOR_SRC := $(addprefix supervisor/,$(addsuffix .c, \
 	keeper keeper_audit keeper_courier keeper_caps keeper_child keeper_core keeper_loop keeper_reload keeper_serve listener load load_pack load_policy notify cmdline dirs \
@@ -72,18 +66,14 @@ BRIGD_SRC := $(BRIGD_MAIN) $(SUPERVISOR_SRC) $(WIRE_SRC) $(BASE_SRC) $(SPEC_SRC)
 ZYGOTE_SRC := $(ZYGOTE_MAIN) $(JAIL_SRC) $(SPEC_SRC) $(filter-out %/err.c,$(BASE_SRC))
 COURIER_ALL := $(COURIER_MAIN) $(COURIER_SRC) jail/base/fd.c
 RELAY_ALL := $(RELAY_MAIN) $(RELAY_SRC) $(CLIENT_SRC)
-MCP_ALL := $(MCP_MAIN) $(MCP_SRC) $(HTTP_SRC) $(LINK_SRC) $(CLIENT_SRC)
-CONSOLE_ALL := $(CONSOLE_MAIN) $(CONSOLE_SRC) $(HTTP_SRC) $(LINK_SRC) $(CLIENT_SRC)
-LOOP_ALL := $(LOOP_MAIN) $(LOOP_SRC) $(LINK_SRC) $(CLIENT_SRC)
-STRAY := $(filter-out $(BRIG_SRC) $(RELAY_ALL) $(MCP_ALL) $(CONSOLE_ALL) $(LOOP_ALL) $(COURIER_ALL) $(BRIGD_SRC) $(ZYGOTE_SRC),$(wildcard agent/*.c agent/*/*.c jail/*.c jail/base/*.c supervisor/*.c supervisor/wire/*.c))
+MCP_ALL := $(MCP_MAIN) $(MCP_SRC) $(LINK_SRC) $(CLIENT_SRC)
+STRAY := $(filter-out $(BRIG_SRC) $(RELAY_ALL) $(MCP_ALL) $(COURIER_ALL) $(BRIGD_SRC) $(ZYGOTE_SRC),$(wildcard agent/*.c agent/*/*.c jail/*.c jail/base/*.c supervisor/*.c supervisor/wire/*.c))
 $(if $(STRAY),$(error in no program's list above: $(STRAY)))
 
 BRIG_PKG := libmd
 RELAY_PKG := libmd libevent_core libevent_extra libcurl
 MCP_PKG := libmd libevent_core
-CONSOLE_PKG := libmd libevent_core
-LOOP_PKG := libmd libevent_core libcurl
 BRIGD_PKG := libcjson libseccomp libcap libevent_core libmd sqlite3 libpcre2-8
 ZYGOTE_PKG := python3-embed libcap libnl-route-3.0 libnl-3.0
 COURIER_PKG := libcurl libseccomp
-TEST_PKG := cmocka $(sort $(BRIG_PKG) $(BRIGD_PKG) $(ZYGOTE_PKG) $(LOOP_PKG))
+TEST_PKG := cmocka $(sort $(BRIG_PKG) $(BRIGD_PKG) $(ZYGOTE_PKG))

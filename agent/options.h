@@ -17,7 +17,6 @@
 /* Values of every verb; borrowed from argv. */
 struct options {
 	const char *webhook, *listen, *key; /* of the programs beside brig (programs.h) */
-	const char *model, *script;         /* agent */
 	const char *profile, *args, *context, *socket, *session, *task, *head;
 	const char *kind, *tool, *uid, *call, *outcome, *decision, *since, *until, *lines; /* audit */
 	const char *format;

@@ -33,29 +33,6 @@ static const struct option mcp_options[] = {
 	{ 0 },
 };
 
-static const struct option serve_options[] = {
-	{ "--listen", "HOST:PORT|PATH", "where; a PATH is a Unix socket (127.0.0.1:7300)", OPT(listen) },
-	{ "--token", "FILE", "the bearer token; needed off this host", OPT(key) },
-	OPT_SOCKET,
-	OPT_PRIVATE,
-	{ 0 },
-};
-
-static const struct option console_options[] = {
-	{ "--listen", "HOST:PORT", "where, on this host alone (127.0.0.1:7310)", OPT(listen) },
-	{ "--socket", "PATH", "the admin.sock of that daemon and no other", OPT(socket) },
-	{ 0 },
-};
-
-static const struct option agent_options[] = {
-	{ "--model", "URL", "base URL of an OpenAI-compatible endpoint", OPT(model) },
-	{ "--task", "TEXT", "what to do", OPT(task) },
-	{ "--script", "FILE", "answers of a scripted model, in place of --model", OPT(script) },
-	OPT_SOCKET,
-	OPT_PRIVATE,
-	{ 0 },
-};
-
 const struct program programs[] = {
 	{ .verb = { .name = "relay", .operands = "", .summary = "carry approvals to a webhook, and signed answers back", .options = relay_options,
 	  .details = "The key has 16 to 4096 bytes. Without --webhook nothing is posted, without\n"
@@ -66,18 +43,6 @@ const struct program programs[] = {
 	{ .verb = { .name = "mcp", .operands = "", .summary = "serve the tools to an MCP client on stdin and stdout", .options = mcp_options,
 	  .details = "An MCP client starts it. Ends when its standard input does.", .example = "brig mcp" },
 	  .file = "brig-mcp" },
-	{ .verb = { .name = "serve", .operands = "", .summary = "serve the tools to MCP clients over HTTP", .options = serve_options,
-	  .details = "Streamable HTTP at /mcp; also /healthz and /metrics. Runs until it is stopped.",
-	  .example = "brig serve --listen 127.0.0.1:7300" },
-	  .file = "brig-mcp" },
-	{ .verb = { .name = "console", .operands = "", .summary = "approvals, tools and audit in a browser", .options = console_options,
-	  .details = "Prints the address to open. Asks over admin.sock. Runs until it is stopped.",
-	  .example = "brig console" },
-	  .file = "brig-console" },
-	{ .verb = { .name = "agent", .operands = "", .summary = "let a model work on a task with tools it writes", .options = agent_options,
-	  .details = "Exit status 0: the task is done.",
-	  .example = "brig agent --model http://127.0.0.1:8080/v1 --task 'How much is 21 doubled?'" },
-	  .file = "brig-agent" },
 };
 const size_t programs_count = ARRAY_LEN(programs);
 

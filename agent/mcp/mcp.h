@@ -1,59 +1,66 @@
-/* The MCP server without its transports: both eras of the protocol, the tools, the calls.
- *
- *   mcp          one for the process: link to the supervisor, list of the tools, limits, key of requestStates
- *   mcp_client   what has state of its own: the pipe of `brig mcp`, a session (legacy) over HTTP; modern HTTP requests have
- *                one for each, thrown away after the answer
- *   mcp_channel  where the messages that belong to one request go: the pipe, or that request's answer over HTTP
- *
- * A transport reads a message (mcp_message.h), finds or makes the client, and hands both over with a channel. */
+/* The MCP server of `brig mcp`: a thin bridge between one client's pipe and the supervisor's agent.sock, in both eras of the protocol.
+ * It decides nothing; registry, gate and jails are the supervisor's. */
 #ifndef BRIG_AGENT_MCP_H
 #define BRIG_AGENT_MCP_H
 
+#include "agent/link.h"
 #include "agent/mcp/mcp_message.h"
-#include "agent/options.h"
-#include "jail/base/err.h"
+#include "supervisor/wire/json.h"
 
-#include <event2/event.h>
+#include <sys/queue.h>
 
-#define MCP_MODERN "2026-07-28"
+#define MCP_MODERN "2026-07-28" /* stateless: each request tells its version */
 #define MCP_LEGACY "2025-11-25" /* the newest that begins with initialize */
 
-struct mcp;
-struct mcp_client;
-struct mcp_request;
+#define RPC_INVALID_PARAMS     (-32602)
+#define RPC_METHOD_NOT_FOUND   (-32601)
+#define RPC_INTERNAL           (-32603)
+#define RPC_UNSUPPORTED        (-32022)
 
-/* Filled by the transport, which owns it; it outlives the request (till `respond` was called or the request was dropped). */
-struct mcp_channel {
-	/* Before the answer, any number: progress, log, a question to the client (legacy), the acknowledgement of a listen. */
-	void (*notify)(struct mcp_channel *c, const char *json, size_t len);
-	/* The answer, last and once. http_status: 200, 400, 404 as 1.4 of the protocol's table wants it. */
-	void (*respond)(struct mcp_channel *c, const char *json, size_t len, int http_status);
+/* Hosts of models refuse results that are longer than some 25,000 tokens, and SDKs lines over 10 MiB. */
+#define MCP_TEXT_MAX (256u << 10)
+/* Requests in flight, subscriptions among them. */
+#define MCP_REQUESTS_MAX 1024u
+
+struct mcp;
+
+/* A request that waits for the supervisor, or a subscription. */
+struct mcp_request {
+	LIST_ENTRY(mcp_request) link;
+	struct mcp *mcp;
+	char *id, *token; /* raw JSON; token: of progress, or NULL */
+	bool modern, listens;
+	uint64_t handle;  /* of link_ask() */
+	void (*finish)(struct mcp_request *r, const char *result, size_t len); /* makes the answer of the supervisor's result */
 };
 
-/* The supervisor is asked over a link of its own, opened at once. */
-int mcp_new(struct event_base *base, const struct options *opt, int stop_fd, struct mcp **ret, struct err *err);
-void mcp_free(struct mcp *m);
-/* The supervisor is there (healthz). */
-bool mcp_is_up(const struct mcp *m);
-/* The supervisor's metrics, as text for Prometheus. done(arg, NULL, 0): not to be had. */
-void mcp_metrics(struct mcp *m, void (*done)(void *arg, const char *text, size_t len), void *arg);
+struct mcp {
+	struct link *link;
+	LIST_HEAD(, mcp_request) requests;
+	unsigned count;
+	bool initialized;  /* by a client of the legacy era */
+	bool no_structure; /* in a revision before 2025-06-18, which knows no structuredContent */
+	void (*send)(void *arg, const char *json, size_t len); /* one message to the client */
+	void *send_arg;
+};
 
-enum mcp_transport { MCP_STDIO, MCP_HTTP };
-/* push: messages to the client that belong to no request (list_changed of the legacy era; on stdio all of them). NULL: there is no way.
- * May be changed later (a GET stream came or went). */
-struct mcp_client *mcp_client_new(struct mcp *m, enum mcp_transport transport);
-void mcp_client_set_push(struct mcp_client *c, void (*push)(void *arg, const char *json, size_t len), void *arg);
-/* Its requests are dropped, their jails killed. */
-void mcp_client_free(struct mcp_client *c);
-/* It said initialize and got an answer (a legacy session). The revision agreed on; NULL before. */
-const char *mcp_client_revision(const struct mcp_client *c);
+/* One message of the client. */
+void mcp_receive(struct mcp *m, const struct mcp_message *msg);
+/* The supervisor says that the list of tools is another one. */
+void mcp_tools_changed(struct mcp *m);
+void mcp_done(struct mcp *m);
 
-/* One message. MCP_REQUEST: a handle, which is valid until channel->respond() was called (that may be within this call: then NULL is
- * returned). Others: NULL, and nothing is answered; channel may be NULL for them. MCP_BROKEN and MCP_BATCH are answered through channel. */
-struct mcp_request *mcp_receive(struct mcp_client *c, const struct mcp_message *m, struct mcp_channel *channel);
-/* The client closed the stream of its answer: cancelled (modern), its jail is killed. channel is not used any more. */
-void mcp_request_cancel(struct mcp_request *r);
-/* The same in the legacy era, where it is no cancellation: the call goes on, and what it says goes nowhere. */
-void mcp_request_mute(struct mcp_request *r);
+/* For the files of this directory. A result begins with what the era wants in each: {"jsonrpc":...,"result":{ and members with a comma. */
+void mcp_result_begin(struct mcp_request *r, struct jbuf *b);
+/* Closes it, sends it, and frees the request. */
+void mcp_result_end(struct mcp_request *r, struct jbuf *b);
+void mcp_error(struct mcp *m, const char *id, size_t id_len, int code, const char *message, const char *data);
+void mcp_request_free(struct mcp_request *r);
+void mcp_ask(struct mcp_request *r, const char *method, const struct jbuf *params, void (*finish)(struct mcp_request *, const char *, size_t));
+
+/* mcp_tools.c */
+void mcp_tools_list(struct mcp_request *r, const struct mcp_message *msg);
+/* mcp_call.c */
+void mcp_tools_call(struct mcp_request *r, const struct mcp_message *msg);
 
 #endif

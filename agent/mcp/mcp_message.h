@@ -1,5 +1,5 @@
-/* One JSON-RPC message of an MCP client, told apart before anything is done with it. All texts are slices of the message: ids and arguments
- * travel on as the bytes that came. */
+/* One JSON-RPC message of an MCP client, told apart before anything is done with it. All texts are slices of the message: ids and
+ * arguments travel on as the bytes that came. */
 #ifndef BRIG_AGENT_MCP_MESSAGE_H
 #define BRIG_AGENT_MCP_MESSAGE_H
 
@@ -15,19 +15,15 @@ enum mcp_kind { MCP_REQUEST, MCP_NOTIFICATION, MCP_RESPONSE, MCP_BATCH, MCP_BROK
 
 struct mcp_message {
 	enum mcp_kind kind;
-	struct slice id;	/* raw: "7", "\"a\"" */
-	struct slice params;	/* raw object */
-	struct slice result, error; /* of a response to a question of ours */
-	char method[64];	/* decoded; longer ones are unknown methods anyway */
-	char name[256];		/* params.name, or params.uri: what Mcp-Name must say; "" */
-	char version[32];	/* of params._meta io.modelcontextprotocol/protocolVersion; "" */
-	bool modern;		/* it has that, or is of a method that only 2026-07-28 knows */
-	struct slice capabilities; /* of _meta .../clientCapabilities: raw object */
-	struct slice client_info;  /* of _meta .../clientInfo */
-	struct slice progress_token; /* raw string or number */
-	struct slice log_level;	/* of _meta .../logLevel, raw string */
-	int code;		/* MCP_BROKEN: the JSON-RPC error */
-	char why[160];		/* MCP_BROKEN: what is wrong, and where */
+	struct slice id;             /* raw: "7", "\"a\"" */
+	struct slice params;         /* raw object */
+	char method[64];             /* decoded; longer ones are unknown methods anyway: "" */
+	bool modern;                 /* params._meta names a protocol version: each request of revision 2026-07-28 does */
+	char version[32];            /* that version */
+	struct slice capabilities;   /* of _meta, raw object */
+	struct slice progress_token; /* of _meta, raw string or number */
+	int code;                    /* MCP_BROKEN: the JSON-RPC error */
+	char why[160];               /* MCP_BROKEN: what is wrong */
 };
 
 /* text: NUL-terminated besides. Never fails: what is no message is MCP_BROKEN. A batch is told apart and not looked into. */
