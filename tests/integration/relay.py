@@ -91,7 +91,7 @@ class Relay:
             f.write(key + '\n')
         os.chmod(self.key, 0o600)
         self.log = open(dir + '/relay.log', 'a+')
-        self.p = subprocess.Popen([BUILD + '/brig-relay', '--key', self.key, *argv], stdin=subprocess.DEVNULL, stderr=self.log, stdout=self.log)
+        self.p = subprocess.Popen([BUILD + '/brig', 'relay', '--key', self.key, *argv], stdin=subprocess.DEVNULL, stderr=self.log, stdout=self.log)
         WAITED.add(self.p.pid)
 
     def said(self):
@@ -112,7 +112,7 @@ def refusals(t, dir):
         with open(path, 'w') as f:
             f.write(key)
         os.chmod(path, key_mode)
-        p = subprocess.run([BUILD + '/brig-relay', '--key', path, *argv], capture_output=True, text=True, timeout=30 * FACTOR)
+        p = subprocess.run([BUILD + '/brig', 'relay', '--key', path, *argv], capture_output=True, text=True, timeout=30 * FACTOR)
         return p.returncode, p.stderr
     for title, argv, mode, key, word in (
             ('a key that others may read', ['--listen', '127.0.0.1:1'], 0o644, KEY, 'others than you'),
