@@ -126,12 +126,9 @@ static void send_line(struct link *l, uint64_t id, const char *method, const cha
 	evbuffer_add_printf(piece, "{\"jsonrpc\":\"2.0\",\"id\":%" PRIu64 ",\"method\":\"%s\",\"params\":", id, method);
 	evbuffer_add(piece, params, len);
 	evbuffer_add(piece, "}", 1);
-	/* Proven JSON has line breaks between tokens only; a request is one line. */
-	size_t all = evbuffer_get_length(piece);
 	text = (char *)evbuffer_pullup(piece, -1);
-	for (size_t i = 0; text && i < all; i++)
-		if (text[i] == '\n' || text[i] == '\r')
-			text[i] = ' ';
+	if (text)
+		json_one_line(text, evbuffer_get_length(piece));
 	evbuffer_add(piece, "\n", 1);
 	evbuffer_add_buffer(out, piece);
 	evbuffer_free(piece);

@@ -9,23 +9,12 @@
 #include <fcntl.h>
 #include <string.h>
 
-#define OPT(field) offsetof(struct options, field)
-
 static int cmd_help(const struct options *opt);
 static int cmd_version(const struct options *opt);
 
 #define OPT_JSON                                                                       \
 	{                                                                              \
 		"--json", NULL, "exactly one JSON object on standard output", OPT(json) \
-	}
-/* Which supervisor, for commands that can do without a daemon and for those that cannot. */
-#define OPT_SOCKET                                                                       \
-	{                                                                                \
-		"--socket", "PATH", "the daemon that listens there and no other", OPT(socket) \
-	}
-#define OPT_PRIVATE                                                                      \
-	{                                                                                \
-		"--private", NULL, "a supervisor of our own, even where a daemon runs", OPT(private) \
 	}
 
 static const struct option run_options[] = {

@@ -36,6 +36,16 @@ struct option {
 	const char *help;
 	size_t offset; /* in struct options: bool for a flag, else const char * */
 };
+#define OPT(field) offsetof(struct options, field)
+/* Which supervisor, for verbs that can do without a daemon and for those that cannot. */
+#define OPT_SOCKET                                                                       \
+	{                                                                                \
+		"--socket", "PATH", "the daemon that listens there and no other", OPT(socket) \
+	}
+#define OPT_PRIVATE                                                                      \
+	{                                                                                \
+		"--private", NULL, "a supervisor of our own, even where a daemon runs", OPT(private) \
+	}
 
 struct verb {
 	const char *name;

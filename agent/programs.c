@@ -8,17 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define OPT(field) offsetof(struct options, field)
-
-#define OPT_SOCKET                                                                      \
-	{                                                                               \
-		"--socket", "PATH", "the daemon that listens there and no other", OPT(socket) \
-	}
-#define OPT_PRIVATE                                                                     \
-	{                                                                               \
-		"--private", NULL, "a supervisor of our own, even where a daemon runs", OPT(private) \
-	}
-
 static const struct option relay_options[] = {
 	{ "--webhook", "URL", "where open questions are posted", OPT(webhook) },
 	{ "--listen", "HOST:PORT", "take signed answers there, on this host alone", OPT(listen) },

@@ -33,10 +33,7 @@ static bool is_level(const char *value, size_t len)
 {
 	static const char *const levels[] = { EVENT_LEVELS };
 
-	for (size_t i = 0; i < ARRAY_LEN(levels); i++)
-		if (len == strlen(levels[i]) + 2 && memcmp(value + 1, levels[i], len - 2) == 0)
-			return true;
-	return false;
+	return json_is_one_of(value, len, levels, ARRAY_LEN(levels));
 }
 
 static bool is_anything(const char *value, size_t len)

@@ -107,16 +107,6 @@ static void frame_head_done(struct call *c)
 		frame_payload_done(c);
 }
 
-/* Answers and events are one line each. Outside of strings a line break is only white
- * space, and inside them the check refused it; left in, a tool could put a
- * whole forged answer on a line of its own. */
-static void one_line(char *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if (text[i] == '\n' || text[i] == '\r')
-			text[i] = ' ';
-}
-
 /* It was told, or dropped: what follows is another frame. */
 static void event_done(struct call *c)
 {
@@ -138,7 +128,7 @@ static void frame_payload_done(struct call *c)
 		c->frame_bad = true;
 		return;
 	}
-	one_line(c->result, c->result_len);
+	json_one_line(c->result, c->result_len); /* answers and events are one line each */
 	if (event) {
 		if (c->stream)
 			stream_event(c->stream, c->result, c->result_len);

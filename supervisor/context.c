@@ -32,14 +32,6 @@ static bool key_is(const char *text, const struct json_member *m, const char *na
 	return strlen(name) == m->key_len && memcmp(text + m->key, name, m->key_len) == 0;
 }
 
-static bool is_one_of(const char *value, size_t len, const char *const words[], size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (len == strlen(words[i]) + 2 && value[0] == '"' && memcmp(value + 1, words[i], len - 2) == 0)
-			return true;
-	return false;
-}
-
 /* The elements of a list: texts of a checked value, one after the other. *at is first where the list begins. */
 static bool element_next(const char *text, size_t len, size_t *at, const char **ret, size_t *ret_len)
 {
@@ -88,7 +80,7 @@ static bool is_capability(const char *value, size_t len)
 {
 	static const char *const words[] = { "elicitation", "progress", "log" };
 
-	return is_one_of(value, len, words, ARRAY_LEN(words));
+	return json_is_one_of(value, len, words, ARRAY_LEN(words));
 }
 
 static bool is_any_string(const char *value, size_t len)
@@ -132,8 +124,8 @@ static bool is_answer(const char *text, size_t len)
 	while (json_member_next(text, len, &at, &m)) {
 		const char *value = text + m.value;
 
-		if (key_is(text, &m, "action") && is_one_of(value, m.value_len, actions, ARRAY_LEN(actions)))
-			acts = true, accepts = is_one_of(value, m.value_len, actions, 1);
+		if (key_is(text, &m, "action") && json_is_one_of(value, m.value_len, actions, ARRAY_LEN(actions)))
+			acts = true, accepts = json_is_one_of(value, m.value_len, actions, 1);
 		else if (key_is(text, &m, "content") && is_content(value, m.value_len))
 			has_content = true;
 		else
@@ -189,7 +181,7 @@ static bool is_field(const char *text, size_t len)
 	static const char *const types[] = { "string", "number", "integer", "boolean", "array" };
 	size_t at, n;
 
-	return text[0] == '{' && json_find(text, len, "type", &at, &n, NULL) && is_one_of(text + at, n, types, ARRAY_LEN(types));
+	return text[0] == '{' && json_find(text, len, "type", &at, &n, NULL) && json_is_one_of(text + at, n, types, ARRAY_LEN(types));
 }
 
 static bool is_form(const char *text, size_t len)
@@ -199,7 +191,7 @@ static bool is_form(const char *text, size_t len)
 	unsigned fields = 0;
 	size_t at, n;
 
-	if (text[0] != '{' || !json_find(text, len, "type", &at, &n, NULL) || !is_one_of(text + at, n, object, 1) ||
+	if (text[0] != '{' || !json_find(text, len, "type", &at, &n, NULL) || !json_is_one_of(text + at, n, object, 1) ||
 	    !json_find(text, len, "properties", &at, &n, NULL) || text[at] != '{')
 		return false;
 	text += at;

@@ -86,7 +86,10 @@ void mcp_message_read(const char *text, size_t len, struct mcp_message *ret)
 		broken(ret, RPC_PARSE, je.what);
 		return;
 	}
-	text += strspn(text, " \t\r\n");
+	size_t blank = strspn(text, " \t\r\n");
+
+	text += blank;
+	len -= blank;
 	if (text[0] == '[') {
 		ret->kind = MCP_BATCH;
 		return;
@@ -95,7 +98,6 @@ void mcp_message_read(const char *text, size_t len, struct mcp_message *ret)
 		broken(ret, RPC_REQUEST, "a message is a JSON object");
 		return;
 	}
-	len = strlen(text) < len ? strlen(text) : len;
 	bool has_id = slice_find(text, len, "id", &ret->id), has_method = slice_find(text, len, "method", &method);
 
 	if (has_id && !id_is_good(&ret->id)) {

@@ -95,10 +95,7 @@ static const char *params_make(const char *body, size_t len, struct jbuf *b)
 		sep = ',';
 	}
 	jbuf_text(b, sep == '{' ? "{}" : "}");
-	/* Proven JSON has line breaks between tokens only; a request is one line. */
-	for (size_t i = 0; i < b->len; i++)
-		if (b->data[i] == '\n' || b->data[i] == '\r')
-			b->data[i] = ' ';
+	json_one_line(b->data, b->len);
 	return b->failed ? "no memory" : NULL;
 }
 

@@ -49,6 +49,13 @@ void json_position(const char *text, size_t len, size_t offset, unsigned *ret_li
 /* Overwrites comments with spaces, keeping every offset; for cJSON, in a copy of an accepted text. */
 void json_blank_comments(char *text, size_t len);
 
+/* Line breaks of an accepted text become blanks: outside of strings they are only white space, inside they were refused. What travels
+ * as one line must be one: left in, whoever wrote the text could put a whole message of his own on a line of its own. */
+void json_one_line(char *text, size_t len);
+
+/* The raw string (with its quotes) is one of these words, which need no escapes. */
+bool json_is_one_of(const char *value, size_t len, const char *const words[], size_t count);
+
 /* The whole buffer is UTF-8 without surrogates; *ret_offset: first bad byte. */
 bool utf8_check(const char *text, size_t len, size_t *ret_offset);
 

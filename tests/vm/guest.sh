@@ -39,6 +39,10 @@ finish() {
 	sleep 0.5
 	exec /run/busybox poweroff -f
 }
+seconds_left() { # of the boot's bound: host time counts, from before the boot; the margin is for the attack at hand and for powering off
+	local left=$((limit - ($(date +%s) - host_now) - 90))
+	echo $((left > 20 ? left : 20))
+}
 measure() { # how much slower than the host
 	/usr/bin/python3 -I -S -c 'import time; t = time.perf_counter(); sum(i * i for i in range(2000000)); print(time.perf_counter() - t)' |
 		awk -v h="$host_seconds" '{ f = $1 / h; if (f < 1) f = 1; printf "%.1f\n", f }'
@@ -120,12 +124,9 @@ if [ -n "$suites" ]; then
 	tests/run.sh --tap $suites || bad=1
 else
 	# The boot has a bound, and a busy machine may not get through: then the rest is left out, and said to be.
-	# Host time counts, from before the boot; the margin is for the attack at hand and for powering off.
 	# What an attack left may hold the pipe behind its runner; nothing may hold the guest past its bound.
-	left=$((limit - ($(date +%s) - host_now) - 90))
-	[ $left -gt 20 ] || left=20
 	(
-		sleep $((left + 35))
+		sleep $(($(seconds_left) + 35))
 		echo "ok - the end of it # SKIP needs time: the bound of the boot was near"
 		finish
 	) &
@@ -138,8 +139,7 @@ else
 	6.1.*) which='^(res|cap|proc|fs|ns|tty)' ;; # mem wants MDWE, which came with 6.3
 	*) which='^(res|mem|sys|net|ipc|leak|sup|forge|py)' ;;
 	esac
-	left=$((limit - ($(date +%s) - host_now) - 90)) may_skip=1
-	[ $left -gt 20 ] || left=20
-	part escape $left /usr/bin/python3 -u tests/escape/run.py --mode full --only "$which"
+	may_skip=1
+	part escape "$(seconds_left)" /usr/bin/python3 -u tests/escape/run.py --mode full --only "$which"
 fi
 finish
