@@ -36,7 +36,7 @@ printf 'def run(**kw):\n    return "fine"\n' >good.py
 
 # ---- the command line
 refused "an unknown verb is told with the nearest one" 2 "did you mean 'run'" rnu good.py
-refused "a verb of a later version is told as such" 2 "not in this version" mcp
+refused "a verb of a later version is told as such" 2 "not in this version" serve
 refused "an unknown option is told with the nearest one" 2 "did you mean '--json'" run good.py --jsno
 refused "an option of a later version is told as such" 2 "not in this version" doctor --attack
 refused "a missing FILE is a usage error" 2 "needs FILE.py" run
